@@ -1,0 +1,1 @@
+"""Generators: from a context to samples."""

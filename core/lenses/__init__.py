@@ -1,0 +1,1 @@
+"""Lenses: measures over responses, one file each."""

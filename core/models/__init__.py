@@ -1,0 +1,1 @@
+"""The catalogue of models and how they are fetched."""

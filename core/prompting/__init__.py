@@ -1,0 +1,1 @@
+"""From (prompt, examples, hint) to the text that is sent."""

@@ -1,0 +1,202 @@
+"""The workspace folder: where datasets, vectors, maps, models and lab runs live on disk.
+
+    <workspace>/datasets/<name>/   manifest.json and one Parquet file a frame of `core.dataset`
+    <workspace>/roles/<name>.json  roles that the user changed after a dataset was written
+    <workspace>/vectors/  maps/  models/  runs/
+
+Datasets are never overwritten; every file is written beside its place and renamed into it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import platformdirs
+
+from core.dataset import Dataset, check_name
+from core.errors import OvertonError
+
+FORMAT = 1
+SHIPPED = Path(__file__).resolve().parent.parent / "data"
+FRAMES = ("prompts", "systems", "responses", "contexts")
+
+
+def default_root() -> Path:
+    """The workspace folder: `OVERTON_WORKSPACE`, or `overton-lens` in the user's data folder."""
+    named = os.environ.get("OVERTON_WORKSPACE")
+    return Path(named).expanduser() if named else Path(platformdirs.user_data_dir("overton-lens", appauthor=False))
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it is renamed to `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small text file atomically."""
+    with atomic_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_dataset(dataset: Dataset, folder: Path) -> None:
+    """Write a dataset as a new folder. Raises `OvertonError` where the folder already exists."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        for frame in FRAMES:
+            getattr(dataset, frame).to_parquet(part / f"{frame}.parquet", index=False, compression="zstd")
+        manifest = {
+            "format": FORMAT,
+            "name": dataset.name,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "content_key": dataset.content_key(),
+            "rows": {frame: len(getattr(dataset, frame)) for frame in FRAMES},
+            "meta": dict(dataset.meta),
+        }
+        (part / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        part.chmod(0o755)
+        if folder.exists():
+            raise OvertonError(f"A dataset named {dataset.name!r} is already there: choose another name.")
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a dataset folder. Raises `OvertonError` where it is absent, broken or too new."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OvertonError(f"{folder} is not a dataset of Overton Lens: its manifest.json cannot be read.") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise OvertonError(
+            f"{folder} was written by another version of Overton Lens: import the original data again."
+        )
+    return manifest
+
+
+def read_dataset(folder: Path) -> Dataset:
+    """Read a dataset folder. Raises `OvertonError` with one sentence where that cannot be done."""
+    manifest = read_manifest(folder)
+    try:
+        frames = {frame: pd.read_parquet(folder / f"{frame}.parquet") for frame in FRAMES}
+    except Exception as error:  # pyarrow raises many types for a damaged file
+        raise OvertonError(
+            f"The dataset in {folder} is damaged: delete it and import the original data again."
+        ) from error
+    return Dataset.build(str(manifest["name"]), **frames, meta=manifest.get("meta", {}))
+
+
+class Workspace:
+    """A folder on disk that holds what the user imported, computed and generated, beside the shipped datasets."""
+
+    def __init__(self, root: Path | str | None = None, *, shipped: Path = SHIPPED) -> None:
+        self.root = Path(root).expanduser() if root is not None else default_root()
+        self.shipped = shipped
+
+    def folder(self, *parts: str) -> Path:
+        """A folder inside the workspace, made if it is not there. Raises `OvertonError` where that fails."""
+        path = self.root.joinpath(*parts)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OvertonError(
+                f"The workspace {self.root} cannot be written: set OVERTON_WORKSPACE to a folder that can."
+            ) from error
+        return path
+
+    def _shipped(self) -> dict[str, Path]:
+        return {str(read_manifest(p.parent)["name"]): p.parent for p in sorted(self.shipped.glob("*/manifest.json"))}
+
+    def _own(self) -> dict[str, Path]:
+        paths = sorted((self.root / "datasets").glob("[!.]*/manifest.json"))
+        return {p.parent.name: p.parent for p in paths}
+
+    def names(self) -> list[str]:
+        """Names of all datasets, the shipped ones first."""
+        return [*self._shipped(), *self._own()]
+
+    def is_shipped(self, name: str) -> bool:
+        """Whether a dataset came with the program (it cannot be deleted)."""
+        return name in self._shipped()
+
+    def path(self, name: str) -> Path:
+        """The folder of a dataset. Raises `OvertonError` for an unknown name."""
+        found = {**self._own(), **self._shipped()}.get(name)
+        if found is None:
+            known = ", ".join(self.names()) or "none"
+            raise OvertonError(f"There is no dataset named {name!r}; there are: {known}.")
+        return found
+
+    def load(self, name: str) -> Dataset:
+        """Read a dataset, with the roles that the user has changed since it was written."""
+        dataset = read_dataset(self.path(name))
+        return dataset.with_roles({s: r for s, r in self._roles(name).items() if s in dataset.roles()})
+
+    def free_name(self, name: str) -> str:
+        """`name`, or `name-2`, `name-3` … where that is taken (whatever the case of its letters)."""
+        check_name(name)
+        taken = {n.casefold() for n in self.names()}
+        candidate, k = name, 2
+        while candidate.casefold() in taken:
+            candidate, k = f"{name}-{k}", k + 1
+        return candidate
+
+    def save(self, dataset: Dataset) -> Path:
+        """Write a new dataset. Raises `OvertonError` where the name is taken: nothing is ever overwritten."""
+        if self.free_name(dataset.name) != dataset.name:
+            raise OvertonError(f"A dataset named {dataset.name!r} is already there: choose another name.")
+        folder = self.folder("datasets") / dataset.name
+        write_dataset(dataset, folder)
+        return folder
+
+    def delete(self, name: str) -> None:
+        """Delete an own dataset. Raises `OvertonError` for a shipped or unknown one."""
+        if self.is_shipped(name):
+            raise OvertonError(f"{name!r} came with Overton Lens and cannot be deleted.")
+        shutil.rmtree(self.path(name))
+        self._roles_file(name).unlink(missing_ok=True)
+
+    def same_content(self, dataset: Dataset) -> str | None:
+        """The name of a dataset that holds exactly the same content, or None."""
+        key = dataset.content_key()
+        for name in self.names():
+            if read_manifest(self.path(name)).get("content_key") == key:
+                return name
+        return None
+
+    # -- roles that were changed later -------------------------------------------------------------------------
+
+    def _roles_file(self, name: str) -> Path:
+        return self.root / "roles" / f"{check_name(name)}.json"
+
+    def _roles(self, name: str) -> dict[str, str]:
+        try:
+            loaded = json.loads(self._roles_file(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {str(k): str(v) for k, v in loaded.items()} if isinstance(loaded, dict) else {}
+
+    def set_roles(self, name: str, roles: Mapping[str, str]) -> None:
+        """Keep other roles for systems of a dataset; the dataset itself does not change."""
+        merged = {**self._roles(name), **roles}
+        read_dataset(self.path(name)).with_roles(merged)
+        write_text(self._roles_file(name), json.dumps(merged, indent=1, ensure_ascii=False))
