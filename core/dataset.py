@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.columns import checked_frame
 from core.errors import OvertonError
 
 ROLES = ("base", "aligned", "in-context", "revised", "other")
@@ -47,36 +48,22 @@ CONTEXT_COLUMNS = ("prompt_id", "system", "text")
 FINISH_REASONS = ("stop", "length", "cancelled", "no_answer", "error")
 
 _NAME = re.compile(r"[^\W_][\w .()+@-]{0,99}")
+_DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file may be called so on Windows
 
 
 def check_name(name: str) -> str:
     """Return a dataset name that is safe as a folder name, or raise `OvertonError`.
 
-    Letters, digits, space and ``_ . ( ) + @ -``, starting with a letter or digit, at most 100 characters.
+    Letters, digits, space and ``_ . ( ) + @ -``, starting with a letter or digit, at most 100 characters
+    (and 200 bytes, as file systems count bytes).
     """
-    if not _NAME.fullmatch(name) or ".." in name or name != name.strip() or name.endswith("."):
+    unsafe = not _NAME.fullmatch(name) or ".." in name or name != name.strip() or name.endswith(".")
+    if unsafe or _DEVICE.fullmatch(name.split(".")[0]) or len(name.encode("utf-8", "replace")) > 200:
         raise OvertonError(
             f"The name {name!r} cannot be used: take letters, digits, spaces, '-', '_' or '.', starting with a "
             "letter or digit, at most 100 characters."
         )
     return name
-
-
-def _frame(rows: pd.DataFrame, columns: tuple[str, ...], what: str, required: tuple[str, ...]) -> pd.DataFrame:
-    missing = [column for column in required if column not in rows.columns]
-    if missing:
-        raise OvertonError(f"The {what} table lacks the column {', '.join(missing)}.")
-    frame = pd.DataFrame(index=range(len(rows)))
-    for column in columns:
-        values: Any = rows[column].to_numpy() if column in rows.columns else None
-        if column in ("token_count", "seed"):
-            numbers = pd.to_numeric(pd.Series(values, index=frame.index), errors="coerce")
-            frame[column] = numbers.round().astype("Int64")
-        elif column == "sample":
-            frame[column] = pd.Series(values, index=frame.index).astype("int64")
-        else:
-            frame[column] = pd.Series(values, index=frame.index, dtype="str")
-    return frame
 
 
 @dataclass(frozen=True)
@@ -108,10 +95,10 @@ class Dataset:
         """
         dataset = cls(
             name=check_name(name),
-            prompts=_frame(prompts, PROMPT_COLUMNS, "prompts", ("prompt_id", "text")),
-            systems=_frame(systems, SYSTEM_COLUMNS, "systems", ("system", "role")),
-            responses=_frame(responses, RESPONSE_COLUMNS, "responses", ("prompt_id", "system", "sample")),
-            contexts=_frame(
+            prompts=checked_frame(prompts, PROMPT_COLUMNS, "prompts", ("prompt_id", "text")),
+            systems=checked_frame(systems, SYSTEM_COLUMNS, "systems", ("system", "role")),
+            responses=checked_frame(responses, RESPONSE_COLUMNS, "responses", ("prompt_id", "system", "sample")),
+            contexts=checked_frame(
                 contexts if contexts is not None else pd.DataFrame(columns=list(CONTEXT_COLUMNS)),
                 CONTEXT_COLUMNS,
                 "contexts",
@@ -127,8 +114,11 @@ class Dataset:
         responses = self.responses
         if responses["response_id"].isna().any():
             made = responses["system"] + "/" + responses["prompt_id"] + "/" + responses["sample"].astype("str")
+            again = made.groupby(made).cumcount()  # "a/b" + "c" and "a" + "b/c" meet here
+            made = made.where(again == 0, made + "#" + again.astype("str"))
             responses["response_id"] = responses["response_id"].where(responses["response_id"].notna(), made)
         responses["text"] = responses["text"].fillna("")
+        self.prompts["text"] = self.prompts["text"].fillna("")
 
     def _validate(self) -> None:
         for frame, column, what in (
@@ -141,6 +131,13 @@ class Dataset:
             repeated = frame[column][frame[column].duplicated()]
             if len(repeated):
                 raise OvertonError(f"The {what} {repeated.iloc[0]!r} occurs more than once.")
+        twice = self.responses.duplicated(["prompt_id", "system", "sample"])
+        if twice.any():
+            row = self.responses[twice].iloc[0]
+            raise OvertonError(
+                f"Sample {row['sample']} of {row['system']!r} for the prompt {row['prompt_id']!r} occurs more than "
+                "once."
+            )
         unknown_roles = sorted(set(self.systems["role"].dropna()) - set(ROLES))
         if unknown_roles or self.systems["role"].isna().any():
             raise OvertonError(f"Unknown role {', '.join(unknown_roles) or '(none)'}: use one of {', '.join(ROLES)}.")
@@ -177,17 +174,27 @@ class Dataset:
         return list(self.systems.loc[self.systems["role"].isin(roles), "system"])
 
     def content_key(self) -> str:
-        """Hex digest of everything but the name, the roles and the meta data: equal content, equal key."""
+        """Hex digest of prompts, systems (but for their roles) and responses, whatever the order of the rows."""
         digest = hashlib.sha256()
         for frame in (self.prompts, self.systems.drop(columns=["role"]), self.responses):
-            hashed = pd.util.hash_pandas_object(frame.astype("str"), index=False)
-            digest.update(hashed.to_numpy().tobytes())
+            parts = [  # in parts, as hashing makes Python objects of all texts
+                pd.util.hash_pandas_object(frame.iloc[k : k + 20_000].astype("str"), index=False).to_numpy()
+                for k in range(0, len(frame), 20_000)
+            ]
+            hashed = np.sort(np.concatenate(parts)) if parts else np.array([], dtype="uint64")
+            digest.update(len(hashed).to_bytes(8, "big") + hashed.tobytes())
         return digest.hexdigest()[:24]
 
     # -- new datasets --------------------------------------------------------------------------------------
 
     def with_roles(self, roles: Mapping[str, str]) -> Dataset:
-        """A dataset in which the named systems have other roles. Raises `OvertonError` for an unknown role."""
+        """A dataset in which the named systems have other roles.
+
+        Raises `OvertonError` for an unknown role or system.
+        """
+        strange = sorted(set(roles) - set(self.systems["system"]))
+        if strange:
+            raise OvertonError(f"There is no system {strange[0]!r} in {self.name!r}.")
         systems = self.systems.copy()
         systems["role"] = [roles.get(s, r) for s, r in zip(systems["system"], systems["role"], strict=True)]
         changed = replace(self, systems=systems)
@@ -267,5 +274,8 @@ def parameters_of(dataset: Dataset, system: str) -> dict[str, Any]:
     hit = dataset.systems.loc[dataset.systems["system"] == system, "parameters"]
     if hit.empty or pd.isna(hit.iloc[0]):
         return {}
-    loaded = json.loads(str(hit.iloc[0]))
+    try:
+        loaded = json.loads(str(hit.iloc[0]))
+    except (ValueError, RecursionError):
+        return {}
     return loaded if isinstance(loaded, dict) else {}

@@ -13,8 +13,10 @@ import json
 import os
 import shutil
 import tempfile
+import unicodedata
+import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from typing import Any
 import pandas as pd
 import platformdirs
 
-from core.dataset import Dataset, check_name
+from core.dataset import ROLES, Dataset, check_name
 from core.errors import OvertonError
 
 FORMAT = 1
@@ -40,9 +42,8 @@ def default_root() -> Path:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; it is renamed to `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
+    part = path.parent / f".{path.name[:100]}.{uuid.uuid4().hex}.part"  # unlike mkstemp: the user's usual permissions
+    part.touch(exist_ok=False)
     try:
         yield part
         part.replace(path)
@@ -57,9 +58,20 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_dataset(dataset: Dataset, folder: Path) -> None:
-    """Write a dataset as a new folder. Raises `OvertonError` where the folder already exists."""
+    """Write a dataset as a new folder, all or nothing.
+
+    Raises `OvertonError` where the folder already exists or cannot be written.
+    """
+    try:
+        _write_dataset(dataset, folder)
+    except OSError as error:
+        reason = error.strerror or "unknown reason"
+        raise OvertonError(f"The dataset {dataset.name!r} cannot be written to {folder.parent}: {reason}.") from error
+
+
+def _write_dataset(dataset: Dataset, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new."))
     try:
         for frame in FRAMES:
             getattr(dataset, frame).to_parquet(part / f"{frame}.parquet", index=False, compression="zstd")
@@ -71,7 +83,7 @@ def write_dataset(dataset: Dataset, folder: Path) -> None:
             "rows": {frame: len(getattr(dataset, frame)) for frame in FRAMES},
             "meta": dict(dataset.meta),
         }
-        (part / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        (part / "manifest.json").write_text(json.dumps(manifest, indent=1, default=str), encoding="utf-8")
         part.chmod(0o755)
         if folder.exists():
             raise OvertonError(f"A dataset named {dataset.name!r} is already there: choose another name.")
@@ -84,7 +96,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a dataset folder. Raises `OvertonError` where it is absent, broken or too new."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OvertonError(f"{folder} is not a dataset of Overton Lens: its manifest.json cannot be read.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise OvertonError(
@@ -102,7 +114,13 @@ def read_dataset(folder: Path) -> Dataset:
         raise OvertonError(
             f"The dataset in {folder} is damaged: delete it and import the original data again."
         ) from error
-    return Dataset.build(str(manifest["name"]), **frames, meta=manifest.get("meta", {}))
+    meta = manifest.get("meta")
+    return Dataset.build(str(manifest.get("name")), **frames, meta=meta if isinstance(meta, dict) else {})
+
+
+def _folded(name: str) -> str:
+    """What two names have in common that some file system would put into the same folder."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 class Workspace:
@@ -124,7 +142,11 @@ class Workspace:
         return path
 
     def _shipped(self) -> dict[str, Path]:
-        return {str(read_manifest(p.parent)["name"]): p.parent for p in sorted(self.shipped.glob("*/manifest.json"))}
+        found = {}
+        for file in sorted(self.shipped.glob("[!.]*/manifest.json")):
+            with suppress(OvertonError):  # a damaged copy must not hide the others
+                found[str(read_manifest(file.parent)["name"])] = file.parent
+        return found
 
     def _own(self) -> dict[str, Path]:
         paths = sorted((self.root / "datasets").glob("[!.]*/manifest.json"))
@@ -149,15 +171,19 @@ class Workspace:
     def load(self, name: str) -> Dataset:
         """Read a dataset, with the roles that the user has changed since it was written."""
         dataset = read_dataset(self.path(name))
-        return dataset.with_roles({s: r for s, r in self._roles(name).items() if s in dataset.roles()})
+        known = dataset.roles()
+        return dataset.with_roles({s: r for s, r in self._roles(name).items() if s in known and r in ROLES})
 
     def free_name(self, name: str) -> str:
         """`name`, or `name-2`, `name-3` … where that is taken (whatever the case of its letters)."""
         check_name(name)
-        taken = {n.casefold() for n in self.names()}
+        folders = (self.root / "datasets").glob("[!.]*")  # also one without a manifest holds its name
+        taken = {_folded(n) for n in [*self.names(), *(f.name for f in folders)]}
         candidate, k = name, 2
-        while candidate.casefold() in taken:
-            candidate, k = f"{name}-{k}", k + 1
+        while _folded(candidate) in taken:
+            suffix = f"-{k}"
+            base = name if len(name) < 90 and len(name.encode()) < 190 else name[:40].rstrip(" .")
+            candidate, k = base + suffix, k + 1
         return candidate
 
     def save(self, dataset: Dataset) -> Path:
@@ -172,15 +198,23 @@ class Workspace:
         """Delete an own dataset. Raises `OvertonError` for a shipped or unknown one."""
         if self.is_shipped(name):
             raise OvertonError(f"{name!r} came with Overton Lens and cannot be deleted.")
-        shutil.rmtree(self.path(name))
-        self._roles_file(name).unlink(missing_ok=True)
+        folder = self.path(name)
+        try:
+            gone = folder.rename(folder.parent / f".deleted.{uuid.uuid4().hex}")  # at once, whatever happens next
+            shutil.rmtree(gone, ignore_errors=True)
+            self._roles_file(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise OvertonError(f"{name!r} cannot be deleted: {error.strerror or 'unknown reason'}.") from error
 
     def same_content(self, dataset: Dataset) -> str | None:
         """The name of a dataset that holds exactly the same content, or None."""
         key = dataset.content_key()
         for name in self.names():
-            if read_manifest(self.path(name)).get("content_key") == key:
-                return name
+            try:
+                if read_manifest(self.path(name)).get("content_key") == key:
+                    return name
+            except OvertonError:
+                continue  # a damaged dataset is the same as nothing
         return None
 
     # -- roles that were changed later -------------------------------------------------------------------------
@@ -196,7 +230,10 @@ class Workspace:
         return {str(k): str(v) for k, v in loaded.items()} if isinstance(loaded, dict) else {}
 
     def set_roles(self, name: str, roles: Mapping[str, str]) -> None:
-        """Keep other roles for systems of a dataset; the dataset itself does not change."""
-        merged = {**self._roles(name), **roles}
-        read_dataset(self.path(name)).with_roles(merged)
-        write_text(self._roles_file(name), json.dumps(merged, indent=1, ensure_ascii=False))
+        """Keep other roles for systems of a dataset; the dataset itself does not change.
+
+        Raises `OvertonError` for an unknown role or system.
+        """
+        read_dataset(self.path(name)).with_roles(roles)
+        self.folder("roles")
+        write_text(self._roles_file(name), json.dumps({**self._roles(name), **roles}, indent=1))
