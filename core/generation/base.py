@@ -1,0 +1,115 @@
+"""What every generator offers, whether it runs a model here, asks a server, or only pretends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from threading import Event
+from typing import Any, Protocol
+
+from core.errors import OvertonError
+
+FENCE = "```"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sampling parameters with the standard meaning; `top_k` 0 and `top_p` 1 switch those filters off.
+
+    `max_new_tokens` counts tokens of the model; `stop` strings end a response and are not part of it.
+    """
+
+    temperature: float = 0.7
+    top_p: float = 1.0
+    top_k: int = 0
+    max_new_tokens: int = 128
+    stop: tuple[str, ...] = ()
+
+    def check(self) -> Sampling:
+        """Return these parameters, or raise `OvertonError` that names the one out of range."""
+        if not 0 <= self.temperature <= 5:
+            raise OvertonError("The temperature must lie between 0 and 5.")
+        if not 0 < self.top_p <= 1:
+            raise OvertonError("top_p must lie above 0 and not above 1.")
+        if self.top_k < 0:
+            raise OvertonError("top_k must be 0 (off) or more.")
+        if not 1 <= self.max_new_tokens <= 8192:
+            raise OvertonError("The number of new tokens must lie between 1 and 8192.")
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """The parameters as plain values, for JSON."""
+        return {**asdict(self), "stop": list(self.stop)}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One finished response of a generator: `index` within the run, its own `seed`, and how it ended."""
+
+    index: int
+    text: str
+    finish_reason: str
+    token_count: int
+    seed: int
+    error: str | None = None
+
+
+# Called with (index, text so far, tokens so far) while a sample grows.
+OnText = Callable[[int, str, int], None]
+
+
+class Generator(Protocol):
+    """Turns one context into samples. All methods may be called from any thread."""
+
+    model: str
+    revision: str
+    limit: int
+    chat: bool
+
+    def count_tokens(self, context: str) -> int:
+        """Number of tokens that the model reads for this context, special tokens included."""
+        ...
+
+    def chat_context(self, prompt: str) -> str:
+        """The exact text that a chat model is sent for one prompt."""
+        ...
+
+    def generate(
+        self,
+        context: str,
+        seeds: Sequence[int],
+        sampling: Sampling,
+        *,
+        cancel: Event | None = None,
+        on_text: OnText | None = None,
+    ) -> Iterator[Sample]:
+        """Yield one `Sample` per seed, in the order in which they finish."""
+        ...
+
+
+def check_fits(generator: Generator, context: str, sampling: Sampling) -> int:
+    """Number of context tokens. Raises `OvertonError` where context and response exceed the model's limit."""
+    tokens = generator.count_tokens(context)
+    if tokens + sampling.max_new_tokens > generator.limit:
+        raise OvertonError(
+            f"The context has {tokens} tokens and {sampling.max_new_tokens} more are asked for, but "
+            f"{generator.model} reads at most {generator.limit}: remove an example or ask for fewer tokens."
+        )
+    return tokens
+
+
+def trim_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """The text before the first stop string, and whether there was one."""
+    places = [place for s in stop if s and (place := text.find(s)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)
+
+
+def holds_back(text: str, stop: Sequence[str]) -> int:
+    """How many characters at the end of `text` may be the beginning of a stop string (not shown yet)."""
+    longest = 0
+    for s in stop:
+        for k in range(min(len(s) - 1, len(text)), longest, -1):
+            if text.endswith(s[:k]):
+                longest = k
+                break
+    return longest

@@ -1,0 +1,196 @@
+"""The Lab's runs: a context, n samples in the background, each on disk before it is shown."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from core import jobs
+from core.dataset import Dataset
+from core.errors import OvertonError
+from core.generation.base import Generator, Sample, Sampling
+from core.generation.journal import Journal
+from core.models import locate
+from core.prompting import Example
+from core.workspace import Workspace
+
+_BUILT: dict[str, Generator] = {}
+_BUILDING = threading.Lock()
+
+
+def generator(model: str) -> Generator:
+    """The generator of a model, built once for all visitors; takes seconds the first time.
+
+    Raises `OvertonError` where the model is not fetched or cannot be loaded.
+    """
+    with _BUILDING:
+        if model not in _BUILT:
+            from core.generation.local import LocalGenerator
+
+            found = locate(model)
+            _BUILT[model] = LocalGenerator(found.source, model=found.model, revision=found.revision)
+        return _BUILT[model]
+
+
+def use_generator(model: str, made: Generator) -> None:
+    """Register a generator under a model id, for instance the fake one."""
+    with _BUILDING:
+        _BUILT[model] = made
+
+
+def is_built(model: str) -> bool:
+    """Whether the model is in memory already."""
+    return model in _BUILT
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that a run depends on: equal specifications give equal samples on the same machine."""
+
+    prompt_id: str
+    prompt: str
+    context: str
+    model: str
+    strategy: str
+    seeds: tuple[int, ...]
+    sampling: Sampling
+    examples: tuple[Example, ...] = ()
+    hint: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "sampling": self.sampling.as_dict(), "seeds": list(self.seeds)}
+
+
+def fresh_seeds(n: int) -> tuple[int, ...]:
+    """`n` seeds that nobody chose; they are recorded with the samples."""
+    return tuple(secrets.randbits(32) for _ in range(n))
+
+
+@dataclass
+class Run:
+    """One run: its samples so far by index, the texts that are still growing, and its job."""
+
+    run_id: str
+    spec: Spec
+    created: str
+    revision: str = ""
+    samples: dict[int, Sample] = field(default_factory=dict)
+    growing: dict[int, tuple[str, int]] = field(default_factory=dict)
+    job: jobs.Job | None = None
+    first_text_after: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens made so far."""
+        growing = sum(count for index, (_, count) in list(self.growing.items()) if index not in self.samples)
+        return growing + sum(sample.token_count for sample in list(self.samples.values()))
+
+    def finished(self) -> list[Sample]:
+        """The finished samples in the order of their index."""
+        return [self.samples[index] for index in sorted(list(self.samples))]
+
+
+def start_run(workspace: Workspace, spec: Spec, *, build: Callable[[str], Generator] = generator) -> Run:
+    """Begin a run in the background. Raises `OvertonError` for parameters out of range."""
+    spec.sampling.check()
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    run = Run(f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}", spec, created)
+    journal = Journal(workspace.folder("runs") / f"{run.run_id}.jsonl")
+
+    def work(job: jobs.Job) -> None:
+        job.progress("loading the model", 0, len(spec.seeds))
+        made = build(spec.model)
+        run.revision = made.revision
+        journal.append({"run": run.run_id, "created": created, "revision": made.revision, "spec": spec.as_dict()})
+        job.progress("reading the context", 0, len(spec.seeds))
+        begun = time.monotonic()
+
+        def on_text(index: int, text: str, tokens: int) -> None:
+            if run.first_text_after is None:
+                run.first_text_after = time.monotonic() - begun
+            run.growing[index] = (text, tokens)
+            job.what = "generating"
+
+        for sample in made.generate(spec.context, spec.seeds, spec.sampling, cancel=job.cancel, on_text=on_text):
+            journal.append({"sample": asdict(sample)})
+            run.samples[sample.index] = sample
+            run.growing.pop(sample.index, None)
+            job.progress("generating", len(run.samples), len(spec.seeds))
+
+    run.job = jobs.start(f"{len(spec.seeds)} samples of {spec.model}", work, lane=f"model {spec.model}")
+    return run
+
+
+def load_runs(workspace: Workspace, *, limit: int = 50) -> list[Run]:
+    """The latest runs that the workspace keeps, newest first; damaged files are passed over."""
+    runs: list[Run] = []
+    for file in sorted((workspace.root / "runs").glob("*.jsonl"), reverse=True)[:limit]:
+        rows = list(Journal(file))
+        try:
+            runs.append(_run_from(rows))
+        except (KeyError, TypeError, IndexError, StopIteration):
+            continue
+    return runs
+
+
+def _run_from(rows: Sequence[Mapping[str, Any]]) -> Run:
+    head = next(row for row in rows if "run" in row)
+    raw = dict(head["spec"])
+    sampling = Sampling(**{**raw["sampling"], "stop": tuple(raw["sampling"]["stop"])})
+    examples = tuple(Example(**example) for example in raw["examples"])
+    spec = Spec(**{**raw, "sampling": sampling, "examples": examples, "seeds": tuple(raw["seeds"])})
+    samples = [Sample(**row["sample"]) for row in rows if "sample" in row]
+    by_index = {sample.index: sample for sample in samples}
+    return Run(str(head["run"]), spec, str(head["created"]), str(head["revision"]), by_index)
+
+
+def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, name: str) -> Dataset:
+    """A derived dataset with the run as one more system; the dataset that it came from does not change.
+
+    Raises `OvertonError` where no sample is finished or a name is taken.
+    """
+    samples = run.finished()
+    if not samples:
+        raise OvertonError("No sample is finished yet: wait for the first one, then save.")
+    if system in dataset.roles():
+        raise OvertonError(f"{dataset.name!r} already has a system named {system!r}: choose another name.")
+    spec = run.spec
+    if spec.prompt_id not in set(dataset.prompts["prompt_id"]):
+        dataset = dataset.with_prompt(spec.prompt_id, spec.prompt, "lab")
+    shown = {"examples": sum(e.on for e in spec.examples), "hint": spec.hint, "run": run.run_id}
+    parameters = {**spec.sampling.as_dict(), "revision": run.revision, **shown}
+    responses = pd.DataFrame(
+        {
+            "prompt_id": spec.prompt_id,
+            "system": system,
+            "sample": [s.index for s in samples],
+            "text": [s.text for s in samples],
+            "finish_reason": [s.finish_reason for s in samples],
+            "token_count": [s.token_count for s in samples],
+            "seed": [s.seed for s in samples],
+            "error": [s.error for s in samples],
+        }
+    )
+    derived = dataset.with_system(
+        name,
+        {
+            "system": system,
+            "role": "base" if spec.strategy == "zero-shot" else "in-context",
+            "model": spec.model,
+            "strategy": spec.strategy,
+            "parameters": json.dumps(parameters, ensure_ascii=False),
+        },
+        responses,
+        pd.DataFrame([{"prompt_id": spec.prompt_id, "system": system, "text": spec.context}]),
+    )
+    workspace.save(derived)
+    return derived
