@@ -238,7 +238,8 @@ def summary(dataset: Dataset) -> dict[str, Any]:
 
     Returns ``{"prompts": n, "systems": {name: {"role", "responses", "usable", "errors", "empty", "no_answer",
     "cut", "duplicates", "prompts"}}}``: `empty`, `cut` and `duplicates` count usable responses; a duplicate is
-    an extra copy of a text within one prompt; `prompts` counts those with at least one usable response.
+    an extra copy of a text (to the last blank) within one prompt; `prompts` counts those with at least one usable
+    response.
     """
     rows = dataset.responses
     usable = dataset.usable
@@ -254,7 +255,7 @@ def summary(dataset: Dataset) -> dict[str, Any]:
             "cut": (usable & (rows["finish_reason"] == "length").fillna(False)).astype(int),
         }
     )
-    good = rows[usable].assign(text=stripped[usable])
+    good = rows[usable]
     flags["duplicates"] = 0
     flags.loc[good.index, "duplicates"] = good.duplicated(["system", "prompt_id", "text"]).astype(int)
     totals = flags.groupby("system", sort=False).sum()
