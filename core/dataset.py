@@ -117,7 +117,8 @@ class Dataset:
             again = made.groupby(made).cumcount()  # "a/b" + "c" and "a" + "b/c" meet here
             made = made.where(again == 0, made + "#" + again.astype("str"))
             responses["response_id"] = responses["response_id"].where(responses["response_id"].notna(), made)
-        responses["text"] = responses["text"].fillna("")
+        if responses["text"].isna().any():  # a copy of all texts, made only where it is needed
+            responses["text"] = responses["text"].fillna("")
         self.prompts["text"] = self.prompts["text"].fillna("")
 
     def _validate(self) -> None:

@@ -123,9 +123,17 @@ class Builder:
             self._flush()
 
     def _flush(self) -> None:
-        frame = pd.DataFrame(self._rows, columns=list(RESPONSE_COLUMNS), dtype="object")
-        texts = ("response_id", "prompt_id", "system", "text", "finish_reason", "error")
-        self._chunks.append(frame.astype(dict.fromkeys(texts, "str")))
+        columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in RESPONSE_COLUMNS)
+        numbers = ("sample", "token_count", "seed")
+        # Column by column: a frame of objects turned into texts would keep all the Python texts alive.
+        self._chunks.append(
+            pd.DataFrame(
+                {
+                    name: pd.Series(list(column), dtype="object" if name in numbers else "str")
+                    for name, column in zip(RESPONSE_COLUMNS, columns, strict=True)
+                }
+            )
+        )
         self._rows = []
 
     def dataset(
