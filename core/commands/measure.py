@@ -1,0 +1,75 @@
+"""The command `measure`: lenses over a dataset, summed up by system."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from core.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the argument parser."""
+    command = subparsers.add_parser("measure", help="measure the distributions of a dataset")
+    command.add_argument("name", metavar="N", help="name of a dataset")
+    command.add_argument("--lens", metavar="ID", action="extend", nargs="+", help="only these lenses (default: all)")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_measure)
+
+
+def _measure(args: argparse.Namespace, workspace: Workspace) -> int:
+    from core import lenses
+
+    chosen = lenses.select(args.lens)
+    dataset = workspace.load(args.name)
+    vectors = None
+    if any(lens.needs_vectors for lens in chosen):
+        from core.vectors import stored
+
+        vectors = stored(dataset, workspace)
+    summary = lenses.summarise(lenses.measure(dataset, [lens.id for lens in chosen], vectors))
+    if args.json:
+        print(json.dumps(as_json(summary), indent=1, ensure_ascii=False))
+    else:
+        print(as_table(summary))
+    return 0
+
+
+def as_json(summary: pd.DataFrame) -> dict[str, Any]:
+    """``{"systems": {name: {lens_id: {"value", "low", "high", "n"}}}}``, None where undefined."""
+    systems: dict[str, dict[str, Any]] = {}
+    for row in summary.to_dict(orient="records"):
+        numbers = {key: _number(row[key]) for key in ("value", "low", "high")}
+        systems.setdefault(row["system"], {})[row["lens"]] = {**numbers, "n": int(row["n"])}
+    return {"systems": systems}
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 6) if math.isfinite(value) else None
+
+
+def as_table(summary: pd.DataFrame) -> str:
+    """One block a lens, one line a system: value, 95 % interval, number of prompts; a dash where undefined."""
+    from core.lenses import LENSES
+
+    width = max((len(system) for system in summary["system"]), default=0)
+    lines: list[str] = []
+    for lens_id, rows in summary.groupby("lens", sort=False):
+        lens = LENSES[str(lens_id)]
+        about = f"{lens.name}, {lens.unit}" + ("" if lens.reading == "neutral" else f", {lens.reading}")
+        lines += ["", f"{lens.id}  ({about})"]
+        for system, value, low, high, n in rows[["system", "value", "low", "high", "n"]].itertuples(index=False):
+            digits = 1 if lens.unit == "words" else 3
+            shown = [f"{x:.{digits}f}" if math.isfinite(x) else "–" for x in (value, low, high)]
+            note = "" if math.isfinite(value) else _why(lens.needs_vectors)
+            lines.append(f"  {system:<{width}}  {shown[0]:>7}  [{shown[1]}, {shown[2]}]  n = {n} prompts{note}")
+    return "\n".join(lines[1:])
+
+
+def _why(needs_vectors: bool) -> str:
+    return "  (no vectors are stored, or too few responses)" if needs_vectors else "  (too few responses)"
