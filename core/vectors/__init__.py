@@ -8,6 +8,7 @@ dataset) the numbers are the same. A response without a usable, non-empty text h
 
 from core.vectors.encoders import DEFAULT_ID, DEFAULT_KEY, Encoder, HashEncoder, SentenceTransformerEncoder
 from core.vectors.of_dataset import coverage, keys_of, longer, store_file, stored, vectors_for, write_shipped
+from core.vectors.selection import Selection, select
 from core.vectors.store import VectorStore
 
 __all__ = [
@@ -15,11 +16,13 @@ __all__ = [
     "DEFAULT_KEY",
     "Encoder",
     "HashEncoder",
+    "Selection",
     "SentenceTransformerEncoder",
     "VectorStore",
     "coverage",
     "keys_of",
     "longer",
+    "select",
     "store_file",
     "stored",
     "vectors_for",
