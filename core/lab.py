@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from core import jobs
 from core.dataset import Dataset
@@ -20,6 +22,7 @@ from core.generation.base import Generator, Sample, Sampling
 from core.generation.journal import Journal
 from core.models import locate
 from core.prompting import Example
+from core.vectors import Encoder, VectorStore, keys_of, store_file
 from core.workspace import Workspace
 
 _BUILT: dict[str, Generator] = {}
@@ -85,8 +88,11 @@ class Run:
     revision: str = ""
     samples: dict[int, Sample] = field(default_factory=dict)
     growing: dict[int, tuple[str, int]] = field(default_factory=dict)
+    vectors: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     job: jobs.Job | None = None
     first_text_after: float | None = None
+    encodes: bool = False
+    encoding_failed: bool = False
 
     @property
     def tokens(self) -> int:
@@ -96,14 +102,24 @@ class Run:
 
     def finished(self) -> list[Sample]:
         """The finished samples in the order of their index."""
-        return [self.samples[index] for index in sorted(list(self.samples))]
+        return [self.samples[index] for index in sorted(self.samples)]
 
 
-def start_run(workspace: Workspace, spec: Spec, *, build: Callable[[str], Generator] = generator) -> Run:
-    """Begin a run in the background. Raises `OvertonError` for parameters out of range."""
+def start_run(
+    workspace: Workspace,
+    spec: Spec,
+    *,
+    build: Callable[[str], Generator] = generator,
+    encoder: Encoder | None = None,
+) -> Run:
+    """Begin a run in the background. Raises `OvertonError` for parameters out of range.
+
+    With an `encoder`, each finished sample gets its vector in `run.vectors` a little later, and in the store.
+    """
     spec.sampling.check()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}", spec, created)
+    run.encodes = encoder is not None
     journal = Journal(workspace.folder("runs") / f"{run.run_id}.jsonl")
 
     def work(job: jobs.Job) -> None:
@@ -124,10 +140,30 @@ def start_run(workspace: Workspace, spec: Spec, *, build: Callable[[str], Genera
             journal.append({"sample": asdict(sample)})
             run.samples[sample.index] = sample
             run.growing.pop(sample.index, None)
+            if encoder is not None and sample.text.strip():
+                _encode_later(workspace, run, sample, encoder)
             job.progress("generating", len(run.samples), len(spec.seeds))
 
     run.job = jobs.start(f"{len(spec.seeds)} samples of {spec.model}", work, lane=f"model {spec.model}")
     return run
+
+
+def _encode_later(workspace: Workspace, run: Run, sample: Sample, encoder: Encoder) -> None:
+    """Encode in a lane of its own, so that the next tokens do not wait for the encoder."""
+
+    def work(job: jobs.Job) -> None:
+        text = sample.text.strip()
+        try:
+            vector = encoder.encode([text])
+            workspace.folder("vectors")
+            store = VectorStore(store_file(workspace))
+            store.put(encoder.key, list(keys_of(pd.Series([text]))), vector, encoder.parts([text]))
+        except Exception:
+            run.encoding_failed = True
+            raise
+        run.vectors[sample.index] = vector[0]
+
+    jobs.start("a vector", work, lane="encoder")
 
 
 def load_runs(workspace: Workspace, *, limit: int = 50) -> list[Run]:

@@ -1,0 +1,148 @@
+"""The parts of the Explore page: chips, map, small figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components import preparing, selection, state
+from components.figures.map import COLOUR_BY, map_figure
+from components.figures.strips import strip
+from components.sentences import value_of
+from components.text import literal
+from components.theme import icon
+from core import lenses, maps
+
+_CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
+_STILL = {"displayModeBar": False, "scrollZoom": False}
+PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
+_FIGURES = (
+    ("words", "Length", "words a response", ".0f", None),
+    ("pairwise_jaccard_simple", "Similarity within", "share of words that two responses have in common", ".2f", 0.3),
+    ("list_share", "Lists", "share of responses that are lists", ".0%", 1.0),
+)
+
+
+def chips(loaded: state.Loaded) -> list[str]:
+    """One chip per system with its fixed colour and shape; returns the systems that are switched on."""
+    names = list(loaded.dataset.roles())
+    few = names if len(names) <= 8 else names[:8]
+    counts = loaded.dataset.usable_responses["system"].value_counts()
+    chosen = st.pills(
+        "Systems",
+        names,
+        selection_mode="multi",
+        default=few,
+        format_func=lambda s: f"{icon(loaded.styles[s])} {literal(s, 60)}",
+        key=f"systems {loaded.dataset.name}",
+        help="The number of usable responses: "
+        + ", ".join(f"{literal(s, 60)} {counts.get(s, 0)}" for s in names[:12]),
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    return [name for name in names if name in chosen]
+
+
+def colour_choices(loaded: state.Loaded) -> list[str]:
+    """What the map can be coloured by: system, role, cluster, and each lens that has a value per response."""
+    own = [i for i, lens in lenses.LENSES.items() if lens.per_response and i in set(loaded.scores["lens"])]
+    return [*COLOUR_BY, *own]
+
+
+def map_or_offer(
+    loaded: state.Loaded, prompt_id: str | None, systems: list[str], colour_by: str
+) -> pd.DataFrame | None:
+    """The map, or where the dataset has no vectors yet, what it takes to make it; returns the dots."""
+    if loaded.vectors is None:
+        preparing.offer_vectors(loaded)
+        return None
+    return draw_map(loaded, prompt_id, systems, colour_by)
+
+
+def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], colour_by: str) -> pd.DataFrame:
+    """The map with its note; returns the dots, so that a selection can be unfolded."""
+    name = loaded.dataset.name
+    made = state.map_of(name, prompt_id)
+    dots = maps.dots(made, loaded.dataset)
+    dots = dots[dots["system"].isin(systems)]
+    values = clusters = None
+    if colour_by == "cluster":
+        found = state.clusters_of(name, prompt_id)
+        clusters = dict(zip(loaded.dataset.responses["response_id"], found.labels, strict=True))
+    elif colour_by not in COLOUR_BY:
+        series = lenses.response_values(loaded.dataset, colour_by)
+        values = dict(zip(loaded.dataset.responses["response_id"], series, strict=True))
+    figure = map_figure(
+        dots,
+        loaded.styles,
+        roles=loaded.dataset.roles(),
+        texts=loaded.texts,
+        colour_by=colour_by,
+        values=values,
+        value_title=lenses.LENSES[colour_by].name if values is not None else "",
+        clusters=clusters,
+        selected=st.session_state.get(state.SELECTED, []),
+        revision=f"{name} {prompt_id}",
+    )
+    key = "map"
+    st.plotly_chart(
+        figure,
+        key=key,
+        on_select=lambda: selection.keep(key),
+        selection_mode=("points", "lasso", "box"),
+        config=_CONFIG,
+        alt=_alt(dots, systems),
+    )
+    _below(loaded, made, prompt_id, systems)
+    preparing.umap_note(loaded, prompt_id, made.method)
+    return dots
+
+
+def _alt(dots: pd.DataFrame, systems: list[str]) -> str:
+    counts = ", ".join(f"{system}: {int(dots.loc[dots['system'] == system, 'count'].sum())}" for system in systems)
+    return f"Map of response vectors; near dots are responses of similar meaning. Responses per system: {counts}."
+
+
+def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems: list[str]) -> None:
+    rows = loaded.dataset.responses
+    here = rows["system"].isin(systems) & ((rows["prompt_id"] == prompt_id) if prompt_id is not None else True)
+    usable = int((here & loaded.dataset.usable).sum())
+    how = {
+        "umap": "UMAP of sentence vectors (cosine)",
+        "pca": "quick layout: the two main directions of the sentence vectors",
+    }
+    parts = [f"{usable} usable of {int(here.sum())} responses", how.get(made.method, ""), made.note or ""]
+    left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
+    if left_out:
+        parts.append(f"{left_out} without a vector (empty) left out")
+    parts.append("near means similar; distances across the picture mean little")
+    st.caption(" · ".join(part for part in parts if part))
+
+
+def small_figures(loaded: state.Loaded, prompt_id: str | None, systems: list[str]) -> None:
+    """Length, similarity within each system, and the share of lists, side by side."""
+    columns = st.columns(3, gap="medium")
+    for column, (lens, title, below, form, top) in zip(columns, _FIGURES, strict=True):
+        values = {s: value_of(loaded.scores, prompt_id, s, lens) for s in systems}
+        points = _points(loaded, prompt_id, systems, lens)
+        with column:
+            st.markdown(f"###### {title}")
+            figure = strip(systems, loaded.styles, values, points=points, form=form, high=top)
+            shown = ", ".join(f"{s} {values[s]:{form}}" for s in systems if not np.isnan(values[s]))
+            st.plotly_chart(figure, key=f"small {lens}", config=_STILL, alt=f"{title}, {below}: {shown}")
+            st.caption(below)
+
+
+def _points(
+    loaded: state.Loaded, prompt_id: str | None, systems: list[str], lens: str
+) -> dict[str, list[float]] | None:
+    """Single responses where the lens has a value for each, for one prompt; single prompts otherwise."""
+    if prompt_id is None:
+        rows = loaded.scores[(loaded.scores["lens"] == lens)]
+        return {s: rows.loc[rows["system"] == s, "value"].tolist() for s in systems}
+    if lens != "words":
+        return None
+    rows = loaded.dataset.usable_responses
+    rows = rows[rows["prompt_id"] == prompt_id]
+    return {s: rows.loc[rows["system"] == s, "text"].str.split().str.len().tolist() for s in systems}

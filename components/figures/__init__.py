@@ -1,0 +1,1 @@
+"""Figures as plotly specifications (plain dictionaries); they know nothing of Streamlit."""

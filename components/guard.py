@@ -1,0 +1,34 @@
+"""No traceback reaches a user: an expected failure is one sentence, an unexpected one says where to look."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+
+import streamlit as st
+
+from components.text import literal
+from core.errors import OvertonError
+
+log = logging.getLogger(__name__)
+
+
+def guarded(page: Callable[[], None]) -> Callable[[], None]:
+    """Run a page; show an `OvertonError` as its sentence and log anything else."""
+
+    @functools.wraps(page)
+    def run() -> None:
+        try:
+            page()
+        except OvertonError as error:
+            st.error(literal(str(error), 600), icon=":material/error:")
+        except Exception as error:
+            log.exception("a page failed")
+            st.error(
+                f"This page could not be drawn ({type(error).__name__}). "
+                "Reload it, or choose another dataset; the log of the server has the details.",
+                icon=":material/error:",
+            )
+
+    return run

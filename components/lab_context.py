@@ -1,0 +1,214 @@
+"""The left side of the Lab: the prompt, the examples, the hint, the parameters, and the exact text that is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from components import state
+from components.text import excerpt, literal
+from core import demo, lab
+from core.errors import OvertonError
+from core.generation.base import Sampling
+from core.prompting import STOP, Example, example_sets, query_answer
+
+EXAMPLES, HINT, OWN_PROMPT, MODEL = "lab_examples", "lab_hint", "lab_own_prompt", "lab_model"
+_IDS = itertools.count()
+
+
+def examples() -> dict[str, Example]:
+    """The examples of this visitor by id, in order; the shipped plain set to begin with."""
+    if EXAMPLES not in st.session_state:
+        shipped = example_sets()[demo.EXAMPLES].examples
+        st.session_state[EXAMPLES] = {f"e{next(_IDS)}": example for example in shipped}
+    return st.session_state[EXAMPLES]
+
+
+def _move(example_id: str, by: int) -> None:
+    order = list(examples())
+    place = order.index(example_id)
+    other = place + by
+    if 0 <= other < len(order):
+        order[place], order[other] = order[other], order[place]
+        st.session_state[EXAMPLES] = {i: examples()[i] for i in order}
+
+
+def _remove(example_id: str) -> None:
+    st.session_state[EXAMPLES] = {i: e for i, e in examples().items() if i != example_id}
+
+
+def add_example(query: str = "", answer: str = "") -> None:
+    """Append an example, empty or from a response."""
+    st.session_state[EXAMPLES] = {**examples(), f"e{next(_IDS)}": Example(query, answer)}
+
+
+def _change(example_id: str, field: str) -> None:
+    value: Any = st.session_state[f"{example_id} {field}"]
+    changed = replace(examples()[example_id], **{field: value if field == "on" else (value or "")})
+    st.session_state[EXAMPLES] = {**examples(), example_id: changed}
+
+
+def examples_editor() -> None:
+    """Every example in place: switch it off, edit, move, remove; and one button to add another."""
+    order = list(examples().items())
+    for place, (example_id, example) in enumerate(order):
+        with st.container(border=True, gap="xsmall"):
+            _example_head(place, len(order), example_id, example)
+            if st.session_state.get(f"{example_id} open"):
+                _example_fields(example_id, example)
+    with st.container(horizontal=True):
+        st.button("Add an example", icon=":material/add:", on_click=add_example)
+        st.button("Back to the shipped ones", icon=":material/undo:", on_click=_reset, type="tertiary")
+
+
+def _reset() -> None:
+    st.session_state.pop(EXAMPLES, None)
+
+
+def _example_head(place: int, total: int, example_id: str, example: Example) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.session_state[f"{example_id} on"] = example.on
+        st.checkbox(
+            f"{place + 1}. {literal(example.query, 70) or '(no query yet)'}",
+            key=f"{example_id} on",
+            on_change=_change,
+            args=(example_id, "on"),
+            width="stretch",
+        )
+        for icon, label, action, args, dead in (
+            (":material/arrow_upward:", "Move up", _move, (example_id, -1), place == 0),
+            (":material/arrow_downward:", "Move down", _move, (example_id, 1), place == total - 1),
+            (":material/edit:", "Edit", _toggle, (example_id,), False),
+            (":material/delete:", "Remove", _remove, (example_id,), False),
+        ):
+            key = f"{example_id} {label}"
+            st.button("", icon=icon, help=label, key=key, on_click=action, args=args, disabled=dead, type="tertiary")
+
+
+def _toggle(example_id: str) -> None:
+    st.session_state[f"{example_id} open"] = not st.session_state.get(f"{example_id} open", False)
+
+
+def _example_fields(example_id: str, example: Example) -> None:
+    for field, label, height in (("query", "Query", 70), ("answer", "Answer", 170), ("hint", "Hint", 70)):
+        st.session_state[f"{example_id} {field}"] = getattr(example, field)
+        st.text_area(
+            label,
+            key=f"{example_id} {field}",
+            height=height,
+            on_change=_change,
+            args=(example_id, field),
+            help="Shown before the answer when a hint is given below." if field == "hint" else None,
+        )
+
+
+def hint_editor(loaded: state.Loaded, prompt_id: str) -> str:
+    """The hint for this prompt; the one of the dataset, where there is one, to begin with."""
+    kept = st.session_state.setdefault(HINT, {})
+    shipped = shipped_hint(loaded, prompt_id)
+    if prompt_id not in kept:
+        kept[prompt_id] = shipped
+    key = f"hint {prompt_id}"
+    st.session_state[key] = kept[prompt_id]
+
+    def changed() -> None:
+        kept[prompt_id] = st.session_state[key] or ""
+
+    st.text_area(
+        "Hint (a low-resolution summary of the wanted content; leave it empty for none)",
+        key=key,
+        height=100,
+        on_change=changed,
+        placeholder="One or two sentences on what a good answer says.",
+    )
+    if shipped and kept[prompt_id] == shipped:
+        st.caption("This hint summarises sample 0 of the aligned system: it has looked at the answer (an oracle).")
+    return kept[prompt_id]
+
+
+def shipped_hint(loaded: state.Loaded, prompt_id: str) -> str:
+    """The hint that a system of the dataset was given for this prompt, read off its context; empty without one."""
+    contexts = loaded.dataset.contexts
+    rows = contexts[contexts["prompt_id"] == prompt_id]["text"]
+    for text in rows:
+        head, found, rest = str(text).rpartition("# Hint:\n```\n")
+        if found and "# Query:" not in rest:
+            return rest.split("\n```", 1)[0]
+    return ""
+
+
+def prompt_of(loaded: state.Loaded, prompt_id: str) -> tuple[str, str]:
+    """(id, text) of the prompt: the chosen one, or the one that was typed."""
+    own = st.text_input(
+        "Or type a prompt of your own",
+        key=OWN_PROMPT,
+        persist_state="session",
+        placeholder="Leave empty to use the prompt above",
+    )
+    if own and own.strip():
+        return f"lab-{hashlib.sha256(own.strip().encode()).hexdigest()[:10]}", own.strip()
+    return prompt_id, loaded.dataset.prompt_text(prompt_id)
+
+
+def parameters() -> tuple[int, Sampling]:
+    """Number of samples, and the sampling parameters."""
+    samples, temperature, tokens = st.columns(3)
+    n = samples.slider("Samples", 1, 16, 8, key="lab_samples", persist_state="session")
+    heat = temperature.slider("Temperature", 0.0, 1.5, 0.7, 0.1, key="lab_temperature", persist_state="session")
+    new = tokens.slider("New tokens", 16, 256, 96, 16, key="lab_tokens", persist_state="session")
+    if heat == 0 and n > 1:
+        st.caption(":material/info: At temperature 0 all samples will be equal.")
+    return n, Sampling(temperature=heat, max_new_tokens=new, stop=STOP)
+
+
+def context_of(prompt: str, shown: list[Example], hint: str) -> str:
+    """The exact text that is sent to a base model."""
+    instruction = example_sets()[demo.EXAMPLES].instruction
+    return query_answer(prompt, examples=shown, hint=hint, instruction=instruction)
+
+
+def strategy_of(shown: list[Example], hint: str) -> str:
+    """The name of what the context amounts to."""
+    any_example = any(example.on for example in shown)
+    if not any_example:
+        return "hint" if hint.strip() else "zero-shot"
+    return "fixed examples and hint" if hint.strip() else "fixed examples"
+
+
+def context_view(model: str, context: str, sampling: Sampling) -> None:
+    """The text that will be sent, with its token count against the limit of the model."""
+    words = len(context.split())
+    counted = f"{words} words"
+    if lab.is_built(model):
+        made = lab.generator(model)
+        tokens = made.count_tokens(context)
+        counted = f"{tokens} tokens of {made.limit}"
+        if tokens + sampling.max_new_tokens > made.limit:
+            st.error(
+                f"The context has {tokens} tokens and {sampling.max_new_tokens} more are asked for, but the model "
+                f"reads at most {made.limit}: remove an example or ask for fewer tokens.",
+                icon=":material/error:",
+            )
+    with st.expander(f"The exact text that will be sent · {counted}", icon=":material/description:"):
+        st.code(context, language=None, wrap_lines=True)
+
+
+def model_picker() -> str:
+    """The base model: one of the catalogue, or any hub id or folder. Raises `OvertonError` for an empty one."""
+    known = [demo.BASE_MODEL, *(["fake"] if lab.is_built("fake") else [])]
+    model = st.selectbox(
+        "Base model",
+        known,
+        key=MODEL,
+        accept_new_options=True,
+        persist_state="session",
+        help="Choose one of the catalogue, or type a folder on this machine or a hub id such as owner/name.",
+        format_func=lambda m: excerpt(str(m), 60),
+    )
+    if not model:
+        raise OvertonError("Choose a model, or type a folder or a hub id.")
+    return str(model)

@@ -1,0 +1,118 @@
+"""Generate and Stop, the live view of a run, and keeping it: the history and saving into a derived dataset."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import fetching, lab_run, state
+from components.text import excerpt, literal
+from core import jobs, lab, models
+from core.errors import OvertonError
+
+
+def controls(spec: lab.Spec) -> None:
+    """The button that starts a run; where the model is not fetched yet, what it takes to get it."""
+    wanted = [] if lab.is_built(spec.model) else fetching.missing(spec.model)
+    if wanted:
+        fetching.offer(wanted, "To generate here, the base model is needed. It will be fetched once:")
+        return
+    warm_up(spec.model)
+    run = lab_run.current_run()
+    busy = run is not None and run.job is not None and not run.job.over
+    st.button(
+        f"Generate {len(spec.seeds)}",
+        icon=":material/play_arrow:",
+        type="primary",
+        disabled=busy,
+        on_click=lab_run.begin,
+        args=(spec,),
+        help="Sends the text on the left to the base model, in the background.",
+    )
+
+
+@st.cache_resource
+def _warming() -> dict[str, jobs.Job]:
+    return {}
+
+
+def warm_up(model: str) -> None:
+    """Load a model of the catalogue in the background as soon as the Lab is open, so that Generate is quick."""
+    if model in models.catalogue() and not lab.is_built(model) and model not in _warming():
+        _warming()[model] = jobs.start(f"Loading {model}", lambda job: lab.generator(model), lane=f"load {model}")
+
+
+def watch(loaded: state.Loaded, prompt_id: str) -> None:
+    """The live part; it draws itself anew while something grows and rests afterwards."""
+    run = lab_run.current_run()
+    growing = run is not None and (not _over(run) or _waits_for_vectors(run))
+    st.fragment(_live, run_every=0.6 if growing else None)(loaded, prompt_id, growing)
+
+
+def _over(run: lab.Run) -> bool:
+    return run.job is None or run.job.over
+
+
+def _waits_for_vectors(run: lab.Run) -> bool:
+    """Whether samples are still being encoded (at most for half a minute after the run)."""
+    if not run.encodes or run.job is None or run.job.ended is None:
+        return False
+    lacking = [s for s in run.finished() if s.text.strip() and s.index not in run.vectors]
+    return bool(lacking) and not run.encoding_failed
+
+
+def _live(loaded: state.Loaded, prompt_id: str, growing: bool) -> None:
+    run = lab_run.current_run()
+    mine = run if run is not None and run.spec.prompt_id == prompt_id else None
+    if growing and run is not None and _over(run) and not _waits_for_vectors(run):
+        st.rerun()
+    if run is not None:
+        lab_run.progress_line(run)
+    lab_run.lab_map(loaded, prompt_id, mine)
+    lab_run.numbers(loaded, prompt_id, mine)
+    if mine is None:
+        st.caption("Press Generate: the samples appear here as they finish, as text and as stars on the map.")
+    else:
+        lab_run.samples_view(mine)
+
+
+def keep(loaded: state.Loaded) -> None:
+    """Save the run as a system of a derived dataset, and look at earlier runs."""
+    run = lab_run.current_run()
+    if run is not None and _over(run) and run.samples:
+        with st.popover("Save this run", icon=":material/save:"):
+            _save_form(loaded, run)
+    _earlier()
+
+
+def _save_form(loaded: state.Loaded, run: lab.Run) -> None:
+    st.caption("Datasets do not change: a new one is made that also holds this run as a system.")
+    with st.form("save run", border=False):
+        system = st.text_input("Name of the system", f"lab: {run.spec.strategy}")
+        name = st.text_input("Name of the new dataset", state.workspace().free_name(f"{loaded.dataset.name} + lab"))
+        if st.form_submit_button("Save", type="primary"):
+            try:
+                saved = lab.save_run(state.workspace(), run, loaded.dataset, system=system.strip(), name=name.strip())
+            except OvertonError as error:
+                st.error(literal(str(error), 600))
+            else:
+                st.session_state[state.DATASET] = saved.name
+                st.rerun()
+
+
+def _earlier() -> None:
+    with st.expander("Earlier runs", icon=":material/history:", on_change="rerun") as box:
+        if not box.open:
+            return
+        runs = lab.load_runs(state.workspace(), limit=12)
+        if not runs:
+            st.caption("Every run is kept here, with its context and its seeds.")
+        for run in runs:
+            label = (
+                f"{run.created[:16].replace('T', ' ')} · {run.spec.strategy} · {len(run.samples)} samples · "
+                f"{excerpt(run.spec.prompt, 60)}"
+            )
+            st.button(literal(label, 200), key=f"show {run.run_id}", type="tertiary", on_click=_show, args=(run,))
+
+
+def _show(run: lab.Run) -> None:
+    st.session_state[lab_run.RUN] = run

@@ -1,0 +1,93 @@
+"""Vectors and maps that a dataset lacks: computed in the background while its texts can be read already."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import fetching, state
+from core import jobs, maps, vectors
+
+
+@st.cache_resource
+def _jobs() -> dict[str, jobs.Job]:
+    return {}
+
+
+@st.cache_resource
+def encoder() -> vectors.Encoder:
+    """The encoder of this server; its weights load at first use."""
+    return vectors.SentenceTransformerEncoder()
+
+
+def offer_vectors(loaded: state.Loaded) -> None:
+    """Where a dataset has no vectors: fetch the encoder if need be, encode with progress, then draw the page anew."""
+    wanted = fetching.missing(vectors.DEFAULT_ID)
+    have, need = vectors.coverage(loaded.dataset, state.workspace())
+    st.markdown("##### The map of these responses")
+    if wanted:
+        fetching.offer(wanted, "A map needs a vector of each response, and the encoder that makes them:")
+        return
+    job = _jobs().get(loaded.dataset.name)
+    if job is not None and job.error and job.over:
+        st.error(job.error, icon=":material/error:")
+    if job is None or (job.over and have < need):
+        st.markdown(
+            f"{have} of {need} responses have a vector. Encoding takes about {max(1, (need - have) // 30)} s "
+            "on a laptop; it can be stopped and goes on from there."
+        )
+        st.button("Make the map", icon=":material/scatter_plot:", type="primary", on_click=_begin, args=(loaded,))
+        return
+    _progress(loaded.dataset.name)
+
+
+def _begin(loaded: state.Loaded) -> None:
+    space = state.workspace()
+    _jobs()[loaded.dataset.name] = jobs.start(
+        "Encoding responses",
+        lambda job: vectors.vectors_for(
+            loaded.dataset,
+            space,
+            encoder(),
+            progress=lambda done, total: job.progress("encoding", done, total),
+            cancel=job.cancel,
+        ),
+        lane="encoder",
+    )
+
+
+@st.fragment(run_every=0.7)
+def _progress(name: str) -> None:
+    job = _jobs()[name]
+    if job.over:
+        st.rerun()
+    fetching.show_job(job, unit="texts")
+
+
+def umap_note(loaded: state.Loaded, prompt_id: str | None, method: str) -> None:
+    """Below a quick layout: offer the UMAP one, which takes a while the first time."""
+    if method != "pca":
+        return
+    key = f"umap {loaded.dataset.name} {prompt_id}"
+    job = _jobs().get(key)
+    if job is None or job.over:
+        st.button(
+            "Draw it with UMAP",
+            icon=":material/auto_awesome:",
+            help="This picture is a quick layout. UMAP keeps neighbours together better; the first one takes "
+            "about half a minute.",
+            on_click=_begin_map,
+            args=(key, loaded, prompt_id),
+        )
+    else:
+        _progress(key)
+
+
+def _begin_map(key: str, loaded: state.Loaded, prompt_id: str | None) -> None:
+    space = state.workspace()
+    assert loaded.vectors is not None
+
+    def work(job: jobs.Job) -> maps.Map:
+        job.progress("UMAP is arranging the dots (the first time takes half a minute)", 0, 0)
+        return maps.cached(loaded.dataset, space, loaded.vectors, prompt_id=prompt_id, method="umap")
+
+    _jobs()[key] = jobs.start("Map", work, lane="map")

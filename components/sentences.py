@@ -1,0 +1,102 @@
+"""The sentences above a figure: every number in them is computed from the responses that the figure shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from core.dataset import Dataset
+from core.scores import representative
+
+JACCARD, TO_ALIGNED = "pairwise_jaccard_simple", "vector_to_teacher"
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage."""
+    return f"{100 * share:.0f} %"
+
+
+def value_of(scores: pd.DataFrame, prompt_id: str | None, system: str, lens: str) -> float:
+    """A lens value for one prompt, or its mean over prompts for `prompt_id` None; NaN where undefined."""
+    rows = scores[(scores["system"] == system) & (scores["lens"] == lens)]
+    if prompt_id is not None:
+        rows = rows[rows["prompt_id"] == prompt_id]
+    values = rows["value"].dropna()
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def explain(dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None) -> list[str]:
+    """At most three sentences on what is seen, for one prompt or (None) over all of them.
+
+    A sentence whose numbers are undefined is left out.
+    """
+    base = representative(dataset, "base")
+    aligned = representative(dataset, "aligned")
+    where = "to this prompt" if prompt_id is not None else "to one prompt, on average,"
+    made = [
+        _sharing(scores, prompt_id, base, aligned, where),
+        _length(scores, prompt_id, base, aligned),
+        _nearness(dataset, scores, prompt_id, base, aligned),
+    ]
+    return [sentence for sentence in made if sentence]
+
+
+def _sharing(
+    scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None, where: str
+) -> str | None:
+    parts = []
+    for role, system in (("base", base), ("aligned", aligned)):
+        share = value_of(scores, prompt_id, system, JACCARD) if system else float("nan")
+        if not np.isnan(share):
+            parts.append(f"two {role} responses share **{percent(share)}**")
+    if not parts:
+        return None
+    first = f"{parts[0]} of their words"
+    text = f"{first}, {parts[1]}" if len(parts) == 2 else first
+    return f"Of those sampled {where} {text}."
+
+
+def _length(scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None) -> str | None:
+    if base is None or aligned is None:
+        return None
+    words = [value_of(scores, prompt_id, s, "words") for s in (base, aligned)]
+    lists = [
+        np.nanmax([value_of(scores, prompt_id, s, "numbered_list"), value_of(scores, prompt_id, s, "bullet_list")])
+        for s in (base, aligned)
+    ]
+    if np.isnan([*words, *lists]).any():
+        return None
+    return (
+        f"A base response has **{words[0]:.0f}** words and an aligned one **{words[1]:.0f}**; "
+        f"{percent(lists[0])} of the base and {percent(lists[1])} of the aligned ones are lists."
+    )
+
+
+def _nearness(
+    dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None
+) -> str | None:
+    """How near each kind of system comes to the aligned one, beside the aligned one against itself."""
+    helped = _helped(dataset)
+    if base is None or aligned is None:
+        return None
+    values = {s: value_of(scores, prompt_id, s, TO_ALIGNED) for s in (base, helped, aligned) if s}
+    if np.isnan(list(values.values())).any():
+        return None
+    middle = f", **{values[helped]:.2f}** with {_help_words(dataset, helped)}" if helped else ""
+    return (
+        f"The base model's similarity to the aligned responses is **{values[base]:.2f}** on its own{middle}; "
+        f"aligned responses among themselves reach {values[aligned]:.2f}."
+    )
+
+
+def _helped(dataset: Dataset) -> str | None:
+    """The in-context system with the most help: one that was given a hint, else the last one."""
+    names = dataset.systems_with_role("in-context")
+    strategies = dict(zip(dataset.systems["system"], dataset.systems["strategy"].fillna(""), strict=True))
+    hinted = [n for n in names if "hint" in strategies[n] and "own" not in strategies[n]]
+    return (hinted or names or [None])[0]
+
+
+def _help_words(dataset: Dataset, system: str) -> str:
+    strategy = dataset.systems.loc[dataset.systems["system"] == system, "strategy"].fillna("").iloc[0]
+    return "examples and a hint" if "hint" in strategy else "examples in its context"

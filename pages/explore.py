@@ -1,0 +1,54 @@
+"""Explore: one prompt (or the whole dataset) as a map of its responses, and the text behind each dot."""
+
+import streamlit as st
+
+from components import explore, picker, selection, state
+from components.guard import guarded
+from components.reading import reading_panel
+from components.sentences import explain
+from core import lenses
+
+
+@guarded
+def page() -> None:
+    """Choose, call, show."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        name = picker.dataset_picker()
+    loaded = state.load(name)
+    with right:
+        prompt_id = picker.prompt_picker(loaded)
+    scope = st.session_state.get("scope", explore.PROMPT_ONLY)
+    shown = prompt_id if scope != explore.WHOLE else None
+    st.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        systems = explore.chips(loaded)
+        st.space("stretch")
+        colour_by = st.selectbox(
+            "Colour by",
+            explore.colour_choices(loaded),
+            format_func=lambda c: lenses.LENSES[c].name if c in lenses.LENSES else c,
+            key="colour_by",
+            persist_state="session",
+            width=160,
+        )
+        st.segmented_control(
+            "Show",
+            [explore.PROMPT_ONLY, explore.WHOLE],
+            default=explore.PROMPT_ONLY,
+            required=True,
+            key="scope",
+            persist_state="session",
+        )
+    picture, reading = st.columns([1.9, 1], gap="medium")
+    with picture:
+        dots = explore.map_or_offer(loaded, shown, systems, colour_by)
+        explore.small_figures(loaded, shown, systems)
+    chosen = selection.unfold(st.session_state.get(state.SELECTED, []), dots) if dots is not None else []
+    with reading, st.container(border=True):
+        reading_panel(loaded, chosen)
+    if chosen:
+        selection.selection_table(loaded, chosen)
+
+
+page()

@@ -1,0 +1,47 @@
+"""Lab: edit the examples and the hint, generate, and watch the base model's distribution move."""
+
+import streamlit as st
+
+from components import lab_context, lab_history, picker, state
+from components.guard import guarded
+from core import lab
+
+
+@guarded
+def page() -> None:
+    """Choose, call, show."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        name = picker.dataset_picker()
+    loaded = state.load(name)
+    with right:
+        prompt_id = picker.prompt_picker(loaded)
+    edit, watch = st.columns([1, 1.15], gap="large")
+    with edit:
+        prompt_id, prompt = lab_context.prompt_of(loaded, prompt_id)
+        model = lab_context.model_picker()
+        st.markdown("##### Examples in the context")
+        lab_context.examples_editor()
+        hint = lab_context.hint_editor(loaded, prompt_id)
+        n, sampling = lab_context.parameters()
+        shown = list(lab_context.examples().values())
+        context = lab_context.context_of(prompt, shown, hint)
+        lab_context.context_view(model, context, sampling)
+    spec = lab.Spec(
+        prompt_id=prompt_id,
+        prompt=prompt,
+        context=context,
+        model=model,
+        strategy=lab_context.strategy_of(shown, hint),
+        seeds=lab.fresh_seeds(n),
+        sampling=sampling,
+        examples=tuple(shown),
+        hint=hint,
+    )
+    with watch:
+        lab_history.controls(spec)
+        lab_history.watch(loaded, prompt_id)
+        lab_history.keep(loaded)
+
+
+page()
