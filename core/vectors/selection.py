@@ -34,6 +34,8 @@ def select(dataset: Dataset, vectors: NDArray[Any], prompt_id: str | None) -> Se
         wanted = (dataset.responses["prompt_id"] == prompt_id).to_numpy(dtype=bool)
     inside = np.flatnonzero(wanted)
     some = np.asarray(vectors)[inside]
-    good = dataset.usable.to_numpy(dtype=bool)[inside]
+    # Some encoders give the empty text a vector like any other; it is a response, but nothing to compare.
+    readable = dataset.usable & (dataset.responses["text"].str.strip() != "")
+    good = readable.to_numpy(dtype=bool)[inside]
     good &= np.isfinite(some).all(axis=1) & (np.abs(some).sum(axis=1) > 0)
     return Selection(inside[good], inside[~good], keys_of(dataset.responses["text"].iloc[inside[good]]))

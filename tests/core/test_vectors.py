@@ -65,7 +65,7 @@ def test_the_stand_in_puts_like_texts_near_and_is_the_same_in_another_process():
 
 
 def test_the_default_key_names_the_revision_of_the_catalogue():
-    assert vectors.DEFAULT_KEY == f"{vectors.DEFAULT_ID}@{models.entry(vectors.DEFAULT_ID).revision}"
+    assert f"{vectors.DEFAULT_ID}@{models.entry(vectors.DEFAULT_ID).revision}" == vectors.DEFAULT_KEY
     assert SentenceTransformerEncoder().key == vectors.DEFAULT_KEY
 
 
