@@ -1,0 +1,77 @@
+"""The command `measure`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+
+from core.commands import measure
+from core.errors import OvertonError
+from core.lenses import LENSES
+
+
+@pytest.fixture
+def run(workspace, small, capsys):
+    workspace.save(small)
+
+    def go(*arguments: str) -> str:
+        parser = argparse.ArgumentParser()
+        measure.add(parser.add_subparsers())
+        args = parser.parse_args(["measure", *arguments])
+        assert args.run(args, workspace) == 0
+        return capsys.readouterr().out
+
+    return go
+
+
+def test_json_has_every_lens_of_every_system(run):
+    systems = json.loads(run("small", "--json"))["systems"]
+    assert list(systems) == ["plain", "tuned"]
+    for found in systems.values():
+        assert list(found) == list(LENSES)
+        assert all(set(entry) == {"value", "low", "high", "n"} for entry in found.values())
+    assert systems["plain"]["words"]["value"] == pytest.approx(((4 + 3 + 7) / 3 + (3 + 0 + 8) / 3) / 2, abs=1e-6)
+    assert systems["plain"]["words"]["n"] == 2
+    assert systems["tuned"]["numbered_list"]["value"] == 0.5
+
+
+def test_undefined_is_null(run):
+    entry = json.loads(run("small", "--json", "--lens", "vendi"))["systems"]["plain"]["vendi"]
+    assert entry == {"value": None, "low": None, "high": None, "n": 0}
+
+
+def test_lenses_can_be_chosen_one_by_one_or_together(run):
+    out = json.loads(run("small", "--json", "--lens", "words", "abstain", "--lens", "distinct_1"))
+    assert list(out["systems"]["tuned"]) == ["words", "abstain", "distinct_1"]
+
+
+def test_an_unknown_lens_is_refused_with_the_known_ones(run):
+    with pytest.raises(OvertonError, match="no lens 'nope'; there are: words, ") as caught:
+        run("small", "--json", "--lens", "nope")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_dataset_is_refused(run):
+    with pytest.raises(OvertonError, match="no dataset named 'gone'"):
+        run("gone")
+
+
+def test_the_table_shows_values_intervals_and_numbers_and_dashes(run):
+    out = run("small", "--lens", "bullet_list", "vendi")
+    assert "bullet_list" in out
+    assert "  tuned    0.500  [0.000, 1.000]  n = 2 prompts" in out
+    assert "  plain        –  [–, –]  n = 0 prompts  (no vectors are stored, or too few responses)" in out
+
+
+def test_stored_vectors_are_used(run, small, monkeypatch):
+    import numpy as np
+
+    import core.vectors
+
+    vectors = np.tile(np.eye(4, dtype=np.float32)[:1], (len(small.responses), 1))
+    monkeypatch.setattr(core.vectors, "stored", lambda dataset, workspace: vectors)
+    entry = json.loads(run("small", "--json", "--lens", "vendi"))["systems"]["tuned"]["vendi"]
+    assert entry["value"] == pytest.approx(1)
+    assert entry["n"] == 2
