@@ -33,17 +33,20 @@ def dots(drawn: Map, dataset: Dataset) -> pd.DataFrame:
             "prompt_id": here["prompt_id"].to_numpy(),
         }
     )
-    groups = frame.groupby(["text_key", "system"], sort=False)
-    folded = groups.first().reset_index()
-    folded["count"] = groups.size().to_numpy()
-    folded["response_ids"] = [tuple(ids) for ids in groups["response_id"].agg(list)]
+    group = frame.groupby(["text_key", "system"], sort=False).ngroup().to_numpy()
+    folded = frame[~frame.duplicated(["text_key", "system"])].reset_index(drop=True)
+    folded["count"] = np.bincount(group)
+    ids: list[list[str]] = [[] for _ in range(len(folded))]
+    for number, response_id in zip(group.tolist(), drawn.response_ids.tolist(), strict=True):
+        ids[number].append(response_id)
+    folded["response_ids"] = [tuple(some) for some in ids]
     return _apart(folded, {system: i for i, system in enumerate(dataset.roles())})[list(COLUMNS)]
 
 
 def _apart(folded: pd.DataFrame, order: dict[str, int]) -> pd.DataFrame:
-    place = folded[["x", "y"]].round(4).astype("str").agg(" ".join, axis=1)
+    place = (folded[["x", "y"]] * 1e4).round().astype("int64")
     shared = place.duplicated(keep=False)
-    for _, group in folded[shared].groupby(place[shared], sort=False):
+    for _, group in folded[shared].groupby([place["x"][shared], place["y"][shared]], sort=False):
         n = len(group)
         inside = group.assign(_order=group["system"].map(order)).sort_values("_order", kind="stable").index
         radius = APART / 2 / np.sin(np.pi / n)

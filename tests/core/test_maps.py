@@ -182,7 +182,7 @@ def test_a_copy_falls_on_the_old_point_and_nothing_moves():
 
 
 def test_new_points_without_a_vector_or_a_map():
-    dataset, vectors, picture = drawn(topics(10))
+    _, vectors, picture = drawn(topics(10))
     new = np.vstack([np.full(64, np.nan), np.zeros(64), vectors[0]])
     places = maps.place(picture, vectors, new)
     assert np.isnan(places[:2]).all()
