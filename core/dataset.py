@@ -66,6 +66,17 @@ def check_name(name: str) -> str:
     return name
 
 
+def _distinct(names: pd.Series, taken: set[str]) -> pd.Series:
+    found = []
+    for name in names:
+        free, k = name, 2
+        while free in taken:
+            free, k = f"{name}#{k}", k + 1
+        taken.add(free)
+        found.append(free)
+    return pd.Series(found, index=names.index, dtype="str")
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Prompts, systems and responses under one name. Immutable: changes give a new dataset."""
@@ -112,11 +123,14 @@ class Dataset:
 
     def _complete(self) -> None:
         responses = self.responses
-        if responses["response_id"].isna().any():
-            made = responses["system"] + "/" + responses["prompt_id"] + "/" + responses["sample"].astype("str")
-            again = made.groupby(made).cumcount()  # "a/b" + "c" and "a" + "b/c" meet here
-            made = made.where(again == 0, made + "#" + again.astype("str"))
-            responses["response_id"] = responses["response_id"].where(responses["response_id"].notna(), made)
+        ids = responses["response_id"]
+        missing = ids.isna()
+        if missing.any():
+            names = responses["system"] + "/" + responses["prompt_id"] + "/" + responses["sample"].astype("str")
+            made = names[missing]
+            if made.duplicated().any() or made.isin(ids[~missing]).any():  # "a/b" + "c" and "a" + "b/c" meet here
+                made = _distinct(made, set(ids[~missing]))
+            responses["response_id"] = made if missing.all() else ids.where(~missing, made)
         if responses["text"].isna().any():  # a copy of all texts, made only where it is needed
             responses["text"] = responses["text"].fillna("")
         self.prompts["text"] = self.prompts["text"].fillna("")

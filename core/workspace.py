@@ -145,7 +145,7 @@ class Workspace:
         found = {}
         for file in sorted(self.shipped.glob("[!.]*/manifest.json")):
             with suppress(OvertonError):  # a damaged copy must not hide the others
-                found[str(read_manifest(file.parent)["name"])] = file.parent
+                found[str(read_manifest(file.parent).get("name"))] = file.parent
         return found
 
     def _own(self) -> dict[str, Path]:

@@ -40,6 +40,7 @@ class Builder:
         self._rows: list[tuple[Any, ...]] = []
         self._chunks: list[pd.DataFrame] = []
         self._told: set[str] = set()
+        self._nameless: set[str] = set()
         self._response_ids: set[str] = set()
         self._ids: dict[str, str] = {}
 
@@ -51,19 +52,28 @@ class Builder:
         return kept
 
     def prompt(
-        self, prompt_id: str, text: str, *, kind: str | None = None, file: object = "", line: int | None = None
+        self, prompt_id: str, text: str | None, *, kind: str | None = None, file: object = "", line: int | None = None
     ) -> str:
-        """Make a prompt known; the first text that an id comes with is kept. Returns the id."""
+        """Make a prompt known; the first text that an id comes with is kept. Returns the id.
+
+        A prompt of which no row tells the text (None) is called after its id.
+        """
         prompt_id = storable(prompt_id)
         known = self.prompts.get(prompt_id)
-        if known is None:
-            self.prompts[prompt_id] = (self.text(text, file, line), kind)
-        elif text and known[0] != storable(text) and prompt_id not in self._told:
+        if known is None or (text is not None and prompt_id in self._nameless):
+            shown = self.text(text, file, line) if text is not None else f"Prompt {prompt_id}"
+            self.prompts[prompt_id] = (shown, kind and storable(kind))
+            (self._nameless.add if text is None else self._nameless.discard)(prompt_id)
+        elif text is not None and known[0] != storable(text) and prompt_id not in self._told:
             self._told.add(prompt_id)
             self.problems.add(
                 file, line, f"the prompt {prompt_id!r} has another text than before; the first is kept."
             )
         return prompt_id
+
+    def lacks(self, prompt_id: str) -> bool:
+        """Whether the text of a prompt is not known yet."""
+        return prompt_id not in self.prompts or prompt_id in self._nameless
 
     def id_of(self, text: str) -> str:
         """The id of the prompt with this text, for files that give prompts no ids: numbers from 0 on."""
@@ -82,7 +92,8 @@ class Builder:
             parameters = columns.get("parameters")
             if isinstance(parameters, Mapping):
                 columns["parameters"] = json.dumps(parameters) if parameters else None
-            self.systems[name] = {"system": name, "role": "other", **columns}
+            texts = {key: storable(value) if isinstance(value, str) else value for key, value in columns.items()}
+            self.systems[name] = {"system": name, "role": "other", **texts}
         return name
 
     def add(

@@ -106,9 +106,5 @@ def _prompt(row: Mapping[str, Any], builder: Builder, file: Path, line: int) -> 
     given = next((p[k] for p in places for k in _IDS if isinstance(p.get(k), str | int) and p[k] != ""), None)
     if given is None and text is None:
         given = row.get("custom_id") if isinstance(row.get("custom_id"), str) else line - 1
-    if given is None:
-        prompt_id = builder.id_of(str(text))
-    else:
-        prompt_id = str(given)
-        text = text if text is not None else ("" if prompt_id in builder.prompts else f"Prompt {prompt_id}")
-    return builder.prompt(prompt_id, str(text), file=file, line=line)
+    prompt_id = str(given) if given is not None else builder.id_of(str(text))
+    return builder.prompt(prompt_id, text, file=file, line=line)

@@ -116,8 +116,6 @@ class _Table:
         text = as_text(asked) if asked is not None else None
         if given is not None:
             prompt_id = as_text(given)
-            known = prompt_id in self.builder.prompts
-            text = text if text is not None else ("" if known else f"Prompt {prompt_id}")
         else:
             text = text if text is not None else NO_PROMPT
             prompt_id = self.builder.id_of(text)

@@ -83,11 +83,12 @@ def _prompts(path: Path, builder: Builder) -> None:
         return
     try:
         for line, row in rows(file, builder.problems):
+            for between in range(len(builder.prompts), line - 1):  # lines that could not be read
+                builder.prompt(str(between), None)
             text = conversation_text(row.get("messages")) if isinstance(row, Mapping) else None
             if text is None:
                 builder.problems.add(file, line, "the row holds no message; the prompt is taken from the runs.")
-            else:
-                builder.prompt(str(line - 1), text, file=file, line=line)
+            builder.prompt(str(line - 1), text, file=file, line=line)
     except OvertonError as error:
         builder.problems.add(file, None, str(error))
 
@@ -118,8 +119,8 @@ def _run(run: Path, builder: Builder, *, temp0: bool, known: int) -> None:
             sent = sent if isinstance(sent, str) else None
             prompt_id = str(last - 1)
             beyond += known > 0 and last > known
-            if prompt_id not in builder.prompts:
-                builder.prompt(prompt_id, user_turn(sent) if sent else f"Prompt {prompt_id}", file=file, line=last)
+            if builder.lacks(prompt_id):
+                builder.prompt(prompt_id, user_turn(sent) if sent else None, file=file, line=last)
             for sample in samples:
                 if sample is None:
                     builder.problems.add(file, last, "one of the responses has an unknown shape; it is left out.")

@@ -212,9 +212,9 @@ def _parquet(path: Path, problems: Problems) -> Iterator[Row]:
                         problems.add(path, number, "the row cannot be decoded; it is left out.")
                     else:
                         yield number, row
-    except OSError:
-        raise
     except Exception as error:  # pyarrow raises many types for a damaged file
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's fault, not the file's
         raise OvertonError(f"{path} is not a Parquet file, or is damaged.") from error
 
 
