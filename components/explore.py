@@ -69,7 +69,7 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
     values = clusters = None
     if colour_by == "cluster":
         found = state.clusters_of(name, prompt_id)
-        clusters = dict(zip(loaded.dataset.responses["response_id"], found.labels, strict=True))
+        clusters = dict(zip(found.response_ids, found.labels, strict=True))
     elif colour_by not in COLOUR_BY:
         series = lenses.response_values(loaded.dataset, colour_by)
         values = dict(zip(loaded.dataset.responses["response_id"], series, strict=True))

@@ -135,7 +135,7 @@ def shipped_hint(loaded: state.Loaded, prompt_id: str) -> str:
     contexts = loaded.dataset.contexts
     rows = contexts[contexts["prompt_id"] == prompt_id]["text"]
     for text in rows:
-        head, found, rest = str(text).rpartition("# Hint:\n```\n")
+        _, found, rest = str(text).rpartition("# Hint:\n```\n")
         if found and "# Query:" not in rest:
             return rest.split("\n```", 1)[0]
     return ""

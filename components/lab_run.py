@@ -1,4 +1,4 @@
-"""The right side of the Lab: a run as it grows, its texts, its dots on the map, its distance to the aligned system."""
+"""The right side of the Lab: a run as it grows, its texts, its dots, its distance to the aligned system."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _own_numbers(
     names: tuple[str, str] = ("", ""),
 ) -> None:
     columns = st.columns(2)
-    mine, vecs = _of_run(run)
+    mine, _ = _of_run(run)
     groups = {"this run": mine} if base is None else {names[0]: base, "this run": mine, names[1]: teacher or []}
     words = {k: f"{np.mean([len(t.split()) for t in v]):.0f}" if v else "–" for k, v in groups.items()}
     inside = {k: similarity.within(v).lexical.value if len(v) > 1 else float("nan") for k, v in groups.items()}

@@ -32,7 +32,7 @@ def explain(dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None) -> li
     """
     base = representative(dataset, "base")
     aligned = representative(dataset, "aligned")
-    where = "to this prompt" if prompt_id is not None else "to one prompt, on average,"
+    where = "for this prompt" if prompt_id is not None else "over all prompts"
     made = [
         _sharing(scores, prompt_id, base, aligned, where),
         _length(scores, prompt_id, base, aligned),
@@ -44,16 +44,19 @@ def explain(dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None) -> li
 def _sharing(
     scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None, where: str
 ) -> str | None:
-    parts = []
-    for role, system in (("base", base), ("aligned", aligned)):
-        share = value_of(scores, prompt_id, system, JACCARD) if system else float("nan")
-        if not np.isnan(share):
-            parts.append(f"two {role} responses share **{percent(share)}**")
-    if not parts:
+    """How much two responses of one system have in common: in words, and in meaning where there are vectors."""
+    named = [(role, system) for role, system in (("base", base), ("aligned", aligned)) if system]
+    words = [(role, value_of(scores, prompt_id, system, JACCARD)) for role, system in named]
+    words = [(role, value) for role, value in words if not np.isnan(value)]
+    if not words:
         return None
-    first = f"{parts[0]} of their words"
-    text = f"{first}, {parts[1]}" if len(parts) == 2 else first
-    return f"Of those sampled {where} {text}."
+    said = [f"two {words[0][0]} responses share **{percent(words[0][1])}** of their words"]
+    said += [f"two {role} ones **{percent(value)}**" for role, value in words[1:]]
+    text = f"{where} {', '.join(said)}"
+    meaning = [1 - value_of(scores, prompt_id, system, "mean_cosine_distance") for _, system in named]
+    if len(meaning) == 2 and not np.isnan(meaning).any():
+        text += f"; in meaning they agree to **{meaning[0]:.2f}** and **{meaning[1]:.2f}** (1 = the same)"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _length(scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None) -> str | None:

@@ -12,7 +12,7 @@ from components.text import hover, plain
 from components.theme import CLUSTER_COLOURS, NO_CLUSTER, ROLE_COLOURS, SCALE, Style
 
 COLOUR_BY = ("system", "role", "cluster")
-_GRID = "rgba(128,128,128,0.14)"
+_GROUND = "rgba(128,128,128,0.055)"
 _MANY = 1500  # above this many dots the browser draws with WebGL
 
 
@@ -30,7 +30,7 @@ def map_figure(
     fresh: pd.DataFrame | None = None,
     faint: Sequence[str] = (),
     revision: str = "map",
-    height: int = 520,
+    height: int = 410,
     legend: bool = False,
 ) -> dict[str, Any]:
     """A plotly figure as a dictionary.
@@ -134,10 +134,11 @@ def _ring(chosen: pd.DataFrame) -> dict[str, Any]:
 
 
 def _layout(dots: pd.DataFrame, revision: str, height: int) -> dict[str, Any]:
-    axis = {"showticklabels": False, "zeroline": False, "gridcolor": _GRID, "title": {"text": ""}, "ticks": ""}
+    axis = {"visible": False, "automargin": False}
     return {
         "height": height,
-        "margin": {"l": 4, "r": 4, "t": 6, "b": 4},
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "plot_bgcolor": _GROUND,
         "xaxis": {**axis, "range": _range(dots["x"])},
         "yaxis": {**axis, "range": _range(dots["y"])},
         "hovermode": "closest",
