@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from core.dataset import Dataset
+from core.dataset import Dataset, parameters_of
 from core.scores import representative
 
 JACCARD, TO_ALIGNED = "pairwise_jaccard_simple", "vector_to_teacher"
@@ -79,7 +79,7 @@ def _nearness(
     dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None, base: str | None, aligned: str | None
 ) -> str | None:
     """How near each kind of system comes to the aligned one, beside the aligned one against itself."""
-    helped = _helped(dataset)
+    helped = helped_system(dataset)
     if base is None or aligned is None:
         return None
     values = {s: value_of(scores, prompt_id, s, TO_ALIGNED) for s in (base, helped, aligned) if s}
@@ -92,12 +92,17 @@ def _nearness(
     )
 
 
-def _helped(dataset: Dataset) -> str | None:
-    """The in-context system with the most help: one that was given a hint, else the last one."""
+def helped_system(dataset: Dataset) -> str | None:
+    """The in-context system with the most help: one that was given a hint, else the first one.
+
+    One that imitates the aligned system of these sentences goes before those with other teachers.
+    """
     names = dataset.systems_with_role("in-context")
     strategies = dict(zip(dataset.systems["system"], dataset.systems["strategy"].fillna(""), strict=True))
     hinted = [n for n in names if "hint" in strategies[n] and "own" not in strategies[n]]
-    return (hinted or names or [None])[0]
+    teacher = representative(dataset, "aligned")
+    fitting = [n for n in hinted if parameters_of(dataset, n).get("teacher") == teacher]
+    return (fitting or hinted or names or [None])[0]
 
 
 def _help_words(dataset: Dataset, system: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.theme import Style, styles
-from core import clusters, maps, scores, vectors
+from core import clusters, lenses, maps, scores, vectors
 from core.dataset import Dataset
 from core.errors import OvertonError
 from core.workspace import Workspace
@@ -97,6 +97,16 @@ def _clusters(name: str, stamp: tuple[float, ...], prompt_id: str | None) -> clu
 def clusters_of(name: str, prompt_id: str | None) -> clusters.Clusters:
     """The clusters of one prompt or (None) of the whole dataset."""
     return _clusters(name, _stamp(name), prompt_id)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Summing up over all prompts …")
+def _summary(name: str, stamp: tuple[float, ...]) -> pd.DataFrame:
+    return lenses.summarise(_load(name, stamp).scores)
+
+
+def summary_of(name: str) -> pd.DataFrame:
+    """All scores summed up over prompts: system, lens, value, low, high, n. Shared: never changed in place."""
+    return _summary(name, _stamp(name))
 
 
 def is_dark() -> bool:

@@ -8,6 +8,12 @@ import textwrap
 
 EXCERPT = 160
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&^=@])")
+# What Streamlit's Markdown turns into links, icons, emoji or arrows even where every character is escaped: it looks
+# for these in the finished text. An invisible word joiner in their middle leaves them as they are.
+_LIVELY = re.compile(
+    r":(?=//|[\w+\-/]+:)|www(?=\.)|@(?=[-\w])|(?<!\S)(?:<(?=[-=])|-(?=[->])|[>~](?==))", re.IGNORECASE
+)
+_JOINER = "\u2060"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -21,7 +27,13 @@ def literal(text: str, limit: int = 200) -> str:
     line = " ".join(visible(text).split())
     if len(line) > limit:
         line = line[: limit - 1] + "…"
-    return _SPECIAL.sub(r"\\\1", line)
+    return escaped(line)
+
+
+def escaped(text: str) -> str:
+    """Text in which Markdown and Streamlit find nothing to render; what it does with blanks is left to it."""
+    still = _LIVELY.sub(lambda found: found[0] + _JOINER, text)
+    return _SPECIAL.sub(r"\\\1", still)
 
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:

@@ -73,7 +73,7 @@ def styles(roles: Mapping[str, str]) -> dict[str, Style]:
         k = seen.get(role, 0)
         seen[role] = k + 1
         colours, shapes = _COLOURS[role], _SHAPES[role]
-        shape = shapes[k % len(shapes)]
+        shape = shapes[(k + k // len(colours)) % len(shapes)]  # shifted each round, so that no pair comes again soon
         made[system] = Style(colours[k % len(colours)], shape, _MARKS[shape])
     return made
 
