@@ -11,10 +11,15 @@ from components.figures.map import COLOUR_BY, map_figure
 from components.figures.strips import strip
 from components.sentences import value_of
 from components.text import literal
-from components.theme import icon
+from components.theme import CLUSTER_COLOURS, Style, icon
 from core import lenses, maps
 
-_CONFIG = {"displaylogo": False, "scrollZoom": True, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
+_CONFIG = {
+    "displaylogo": False,
+    "displayModeBar": True,
+    "scrollZoom": True,
+    "modeBarButtonsToRemove": ["toImage", "autoScale2d"],
+}
 _STILL = {"displayModeBar": False, "scrollZoom": False}
 PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
 _FIGURES = (
@@ -97,6 +102,28 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
     _below(loaded, made, prompt_id, systems)
     preparing.umap_note(loaded, prompt_id, made.method)
     return dots
+
+
+def cluster_list(loaded: state.Loaded, prompt_id: str | None) -> None:
+    """The clusters with their words, sizes and medoid; a click reads the medoid."""
+    found = state.clusters_of(loaded.dataset.name, prompt_id)
+    st.markdown(literal(found.sentence, 400))
+    for cluster in found.clusters[:9]:
+        colour = CLUSTER_COLOURS[cluster.label % len(CLUSTER_COLOURS)]
+        who = ", ".join(f"{system} {n}" for system, n in cluster.systems.items())
+        mark = icon(Style(colour, "circle", "●"))
+        st.button(
+            f"{mark} **{literal(cluster.name, 60)}** · {cluster.size} responses ({literal(who, 90)})",
+            key=f"cluster {cluster.label}",
+            type="tertiary",
+            help="Read the response in its middle",
+            on_click=selection.select,
+            args=([cluster.medoid],),
+        )
+    if len(found.clusters) > 9:
+        st.caption(f"and {len(found.clusters) - 9} smaller ones")
+    if found.note:
+        st.caption(literal(found.note, 300))
 
 
 def _alt(dots: pd.DataFrame, systems: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from components.text import excerpt, literal
 from core import demo, lab
 from core.errors import OvertonError
 from core.generation.base import Sampling
+from core.generation.fake import FakeGenerator
 from core.prompting import STOP, Example, example_sets, query_answer
 
 EXAMPLES, HINT, OWN_PROMPT, MODEL = "lab_examples", "lab_hint", "lab_own_prompt", "lab_model"
@@ -55,14 +57,16 @@ def _change(example_id: str, field: str) -> None:
 def examples_editor() -> None:
     """Every example in place: switch it off, edit, move, remove; and one button to add another."""
     order = list(examples().items())
-    for place, (example_id, example) in enumerate(order):
-        with st.container(border=True, gap="xsmall"):
+    with st.container(border=True, gap="xsmall"):
+        for place, (example_id, example) in enumerate(order):
             _example_head(place, len(order), example_id, example)
             if st.session_state.get(f"{example_id} open"):
                 _example_fields(example_id, example)
-    with st.container(horizontal=True):
-        st.button("Add an example", icon=":material/add:", on_click=add_example)
-        st.button("Back to the shipped ones", icon=":material/undo:", on_click=_reset, type="tertiary")
+        if not order:
+            st.caption("No examples: the model gets the prompt alone (zero-shot).")
+        with st.container(horizontal=True):
+            st.button("Add an example", icon=":material/add:", on_click=add_example, type="tertiary")
+            st.button("Back to the shipped ones", icon=":material/undo:", on_click=_reset, type="tertiary")
 
 
 def _reset() -> None:
@@ -197,9 +201,18 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
         st.code(context, language=None, wrap_lines=True)
 
 
+def _fake() -> list[str]:
+    """The generator without a model, where OVERTON_FAKE_GENERATOR asks for it (tests, a look without a network)."""
+    if not os.environ.get("OVERTON_FAKE_GENERATOR"):
+        return []
+    if not lab.is_built("fake"):
+        lab.use_generator("fake", FakeGenerator(delay=0.02))
+    return ["fake"]
+
+
 def model_picker() -> str:
     """The base model: one of the catalogue, or any hub id or folder. Raises `OvertonError` for an empty one."""
-    known = [demo.BASE_MODEL, *(["fake"] if lab.is_built("fake") else [])]
+    known = [*_fake(), demo.BASE_MODEL]
     model = st.selectbox(
         "Base model",
         known,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components import state
-from components.text import literal, visible
+from components.text import excerpt, literal, visible
 from components.theme import Style, icon
 from core.dataset import Dataset
 from core.neighbours import nearest
+from core.similarity import cosines
 
 _ENDED = {
     "stop": "ended by itself",
@@ -43,13 +45,44 @@ def copies(dataset: Dataset, response: pd.Series) -> pd.DataFrame:
     ]
 
 
-def reading_panel(loaded: state.Loaded, selected: list[str]) -> None:
-    """The first of the selected responses in full, its nearest ones in other systems, and how many more there are."""
+def typical(loaded: state.Loaded, prompt_id: str, system: str) -> str | None:
+    """The id of the response that is most like the others of its system and prompt; the first without vectors."""
+    rows = loaded.dataset.responses
+    here = ((rows["prompt_id"] == prompt_id) & (rows["system"] == system) & loaded.dataset.usable).to_numpy()
+    ids = rows.loc[here, "response_id"].to_numpy()
+    if not len(ids):
+        return None
+    if loaded.vectors is None:
+        return str(ids[0])
+    nearness = np.nansum(cosines(loaded.vectors[here], loaded.vectors[here]), axis=1)
+    return str(ids[int(np.argmax(nearness))])
+
+
+def _invitation(loaded: state.Loaded, prompt_id: str | None, systems: list[str]) -> None:
+    st.markdown("##### Reading")
+    st.caption(
+        "Click a dot to read the response here. The lasso (top right of the map) draws around several to list them."
+    )
+    if prompt_id is None:
+        return
+    for system in systems[:4]:
+        rid = typical(loaded, prompt_id, system)
+        if rid is not None:
+            heading(system, loaded.styles[system], "a typical response")
+            st.text(excerpt(loaded.texts[rid], 260))
+
+
+def reading_panel(
+    loaded: state.Loaded, selected: list[str], *, prompt_id: str | None = None, systems: list[str] | None = None
+) -> None:
+    """The first of the selected responses in full, its nearest ones in other systems, and how many more there are.
+
+    With nothing selected: the beginning of a typical response of each of the `systems`.
+    """
     rows = loaded.dataset.responses.set_index("response_id")
     known = [rid for rid in selected if rid in rows.index]
     if not known:
-        st.markdown("##### Reading")
-        st.caption("Click a dot to read the response here in full. Draw a lasso around several to list them below.")
+        _invitation(loaded, prompt_id, systems or [])
         return
     place = min(st.session_state.get("reading_place", 0), len(known) - 1)
     if len(known) > 1:
@@ -70,14 +103,9 @@ def _pager(place: int, total: int) -> None:
 def one_response(loaded: state.Loaded, response: pd.Series) -> None:
     """One response: system, sample, length, how it ended, the text, its copies, its neighbours."""
     dataset, system = loaded.dataset, str(response["system"])
-    of_prompt = dataset.responses[
-        (dataset.responses["system"] == system) & (dataset.responses["prompt_id"] == response["prompt_id"])
-    ]
     words = len(str(response["text"]).split())
     ended = _ENDED.get(str(response["finish_reason"]), "")
-    heading(
-        system, loaded.styles[system], f"sample {response['sample']} of {len(of_prompt)}", f"{words} words", ended
-    )
+    heading(system, loaded.styles[system], f"sample {response['sample']}", f"{words} words", ended)
     same = copies(dataset, response)
     if len(same) > 1:
         others = ", ".join(str(k) for k in same["sample"] if k != response["sample"])

@@ -22,8 +22,13 @@ def keep(key: str) -> None:
     """Callback of the map: remember a selection that is not empty; redrawing the map reports an empty one."""
     chosen = ids_of(st.session_state.get(key))
     if chosen:
-        st.session_state[state.SELECTED] = chosen
-        st.session_state["reading_place"] = 0
+        select(chosen)
+
+
+def select(response_ids: list[str]) -> None:
+    """Select these responses and read the first one."""
+    st.session_state[state.SELECTED] = response_ids
+    st.session_state["reading_place"] = 0
 
 
 def unfold(selected: list[str], dots: pd.DataFrame) -> list[str]:
@@ -43,7 +48,7 @@ def selection_table(loaded: state.Loaded, selected: list[str]) -> None:
         st.download_button(
             "CSV", shown.to_csv(index=False).encode(), "selection.csv", "text/csv", icon=":material/download:"
         )
-        st.button("Clear", icon=":material/close:", on_click=_clear)
+        st.button("Clear", icon=":material/close:", on_click=select, args=([],))
     st.dataframe(
         shown,
         hide_index=True,
@@ -51,7 +56,3 @@ def selection_table(loaded: state.Loaded, selected: list[str]) -> None:
         column_config={"text": st.column_config.TextColumn("text", width="large")},
         alt="The selected responses with system, prompt, sample, words and text",
     )
-
-
-def _clear() -> None:
-    st.session_state[state.SELECTED] = []

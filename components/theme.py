@@ -11,7 +11,7 @@ from functools import cache
 # shades, and shapes tell them apart as well.
 _COLOURS = {
     "base": ("#E69F00", "#D55E00", "#B8860B", "#F0C05A"),
-    "aligned": ("#0072B2", "#56B4E9", "#3B5BA5", "#88A9D8"),
+    "aligned": ("#1A7FC2", "#56B4E9", "#3B5BA5", "#88A9D8"),
     "in-context": ("#009E73", "#66C2A5", "#2F7F4F", "#9AD3B0", "#5AAE61", "#1B6B57"),
     "revised": ("#CC79A7", "#9E5A8F", "#E3A8C9", "#7B4B94"),
     "other": ("#7F7F7F", "#A6A6A6", "#5F6B73", "#B8B0A8"),

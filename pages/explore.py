@@ -43,10 +43,12 @@ def page() -> None:
     picture, reading = st.columns([1.9, 1], gap="medium")
     with picture:
         dots = explore.map_or_offer(loaded, shown, systems, colour_by)
+        if colour_by == "cluster" and dots is not None:
+            explore.cluster_list(loaded, shown)
         explore.small_figures(loaded, shown, systems)
     chosen = selection.unfold(st.session_state.get(state.SELECTED, []), dots) if dots is not None else []
     with reading, st.container(border=True):
-        reading_panel(loaded, chosen)
+        reading_panel(loaded, chosen, prompt_id=shown, systems=systems)
     if chosen:
         selection.selection_table(loaded, chosen)
 

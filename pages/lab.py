@@ -18,8 +18,11 @@ def page() -> None:
         prompt_id = picker.prompt_picker(loaded)
     edit, watch = st.columns([1, 1.15], gap="large")
     with edit:
-        prompt_id, prompt = lab_context.prompt_of(loaded, prompt_id)
-        model = lab_context.model_picker()
+        typed, chosen = st.columns([1.6, 1])
+        with typed:
+            prompt_id, prompt = lab_context.prompt_of(loaded, prompt_id)
+        with chosen:
+            model = lab_context.model_picker()
         st.markdown("##### Examples in the context")
         lab_context.examples_editor()
         hint = lab_context.hint_editor(loaded, prompt_id)

@@ -30,7 +30,7 @@ def map_figure(
     fresh: pd.DataFrame | None = None,
     faint: Sequence[str] = (),
     revision: str = "map",
-    height: int = 410,
+    height: int = 385,
     legend: bool = False,
 ) -> dict[str, Any]:
     """A plotly figure as a dictionary.
@@ -53,7 +53,10 @@ def map_figure(
     chosen = dots[dots["response_id"].isin(list(selected))]
     if len(chosen):
         traces.append(_ring(chosen))
-    return {"data": traces, "layout": {**_layout(dots, revision, height), "showlegend": legend}}
+    layout = {**_layout(dots, revision, height), "showlegend": legend}
+    if legend:
+        layout["margin"] = {**layout["margin"], "t": 30}
+    return {"data": traces, "layout": layout}
 
 
 def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, str], total: int) -> dict[str, Any]:
@@ -142,10 +145,17 @@ def _layout(dots: pd.DataFrame, revision: str, height: int) -> dict[str, Any]:
         "xaxis": {**axis, "range": _range(dots["x"])},
         "yaxis": {**axis, "range": _range(dots["y"])},
         "hovermode": "closest",
-        "dragmode": "lasso",
+        "dragmode": "pan",
         "uirevision": revision,
         "selectionrevision": revision,
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+        "legend": {
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemsizing": "constant",
+            "bgcolor": "rgba(0,0,0,0)",
+        },
         "hoverlabel": {"align": "left"},
         "coloraxis": {"colorscale": SCALE, "colorbar": {"thickness": 10, "len": 0.7}},
     }

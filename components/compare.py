@@ -1,0 +1,124 @@
+"""What the views of the Compare page share: which view, which systems, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from components import state
+from components.sentences import helped_system
+from components.text import excerpt, literal
+from components.theme import icon
+from core.dataset import Dataset, parameters_of, summary
+from core.scores import representative
+
+VIEW = "compare view"
+READ, FIGURES, TABLE, DIFFER = "One prompt", "All prompts: figures", "All prompts: table", "Where two differ"
+VIEWS = (READ, FIGURES, TABLE, DIFFER)
+MOST = 12  # systems at once: with more of them neither columns nor figures can be read
+_CHIPS = 8  # up to so many are shown as chips
+
+
+def view_switch() -> str:
+    """One prompt, or one of the three views over all prompts; kept across pages."""
+    return st.segmented_control(
+        "View",
+        VIEWS,
+        default=READ,
+        required=True,
+        key=VIEW,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+
+
+def default_systems(dataset: Dataset) -> list[str]:
+    """Base, aligned, and up to two in-context systems: one with examples alone and one with a hint as well.
+
+    Where roles name fewer than two systems, the first ones of the dataset fill up.
+    """
+    names = list(dataset.roles())
+    strategies = dict(zip(dataset.systems["system"], dataset.systems["strategy"].fillna(""), strict=True))
+    plain = [s for s in dataset.systems_with_role("in-context") if "hint" not in strategies[s]]
+    wanted = {representative(dataset, "base"), representative(dataset, "aligned"), helped_system(dataset)}
+    wanted.update(plain[:1])
+    chosen = [name for name in names if name in wanted]
+    return chosen if len(chosen) > 1 else names[:3]
+
+
+def systems_chooser(loaded: state.Loaded) -> list[str]:
+    """Chips for a few systems, a box that can be searched for many; returns the chosen ones in their fixed order."""
+    names = list(loaded.dataset.roles())
+    shared: dict[str, Any] = {
+        "default": default_systems(loaded.dataset),
+        "key": f"compare systems {loaded.dataset.name}",
+        "persist_state": "session",
+    }
+    if len(names) <= _CHIPS:
+        chosen = st.pills(
+            "Systems",
+            names,
+            selection_mode="multi",
+            format_func=lambda s: f"{icon(loaded.styles[s])} {literal(s, 60)}",
+            label_visibility="collapsed",
+            **shared,
+        )
+    else:
+        chosen = st.multiselect(
+            f"Systems (up to {MOST} of {len(names)})",
+            names,
+            max_selections=MOST,
+            select_all=False,
+            format_func=lambda s: excerpt(s, 60),
+            **shared,
+        )
+    return [name for name in names if name in chosen]
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _counts(name: str, key: str, _dataset: Dataset) -> dict[str, dict[str, Any]]:
+    return summary(_dataset)["systems"]
+
+
+def counts_of(loaded: state.Loaded) -> dict[str, dict[str, Any]]:
+    """Counts of responses by system, as `core.dataset.summary` gives them."""
+    return _counts(loaded.dataset.name, str(id(loaded)), loaded.dataset)
+
+
+def left_out(loaded: state.Loaded, systems: Sequence[str]) -> list[str]:
+    """What a reader of the figures should know: responses that are not counted, cut ones, uneven token limits."""
+    counts = counts_of(loaded)
+    prompts = len(loaded.dataset.prompts)
+    notes = []
+    for system in systems:
+        own, parts = counts[system], []
+        if own["usable"] < own["responses"]:
+            why = [f"{own[k]} {what}" for k, what in (("errors", "errors"), ("no_answer", "no answer")) if own[k]]
+            parts.append(f"{own['usable']} of {own['responses']} responses are usable ({', '.join(why)})")
+        if own["prompts"] < prompts:
+            parts.append(f"{own['prompts']} of {prompts} prompts have usable responses")
+        if own["cut"]:
+            parts.append(f"{own['cut']} of {own['usable']} were cut by the token limit")
+        if own["empty"]:
+            parts.append(f"{own['empty']} empty")
+        if parts:
+            notes.append(f"{system}: {', '.join(parts)}")
+    return notes + _limits(loaded.dataset, systems)
+
+
+def _limits(dataset: Dataset, systems: Sequence[str]) -> list[str]:
+    limits = {s: parameters_of(dataset, s).get("max_new_tokens") for s in systems}
+    known = {s: limit for s, limit in limits.items() if limit is not None}
+    if len(set(map(str, known.values()))) < 2:
+        return []
+    told = ", ".join(f"{s} {limit}" for s, limit in known.items())
+    return [f"Token limits differ, so lengths do not compare directly: {told}"]
+
+
+def left_out_note(loaded: state.Loaded, systems: Sequence[str]) -> None:
+    """The notes of `left_out` as small lines; nothing where nothing was left out."""
+    notes = left_out(loaded, systems)
+    if notes:
+        st.caption("  \n".join(literal(note, 500) for note in notes))
