@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from components.text import literal
 from core.errors import OvertonError
@@ -19,6 +20,7 @@ def guarded(page: Callable[[], None]) -> Callable[[], None]:
 
     @functools.wraps(page)
     def run() -> None:
+        _by_the_front_door()
         try:
             page()
         except OvertonError as error:
@@ -32,3 +34,14 @@ def guarded(page: Callable[[], None]) -> Callable[[], None]:
             )
 
     return run
+
+
+def _by_the_front_door() -> None:
+    """Go through app.py, which makes the navigation.
+
+    A server that has not run app.py yet takes the folder pages/ for an app of the old kind: a first visit to
+    /lab would see the page alone, beside a list of files.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()

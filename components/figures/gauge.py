@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from components.figures import NO_TRACES
 from components.text import plain
 from components.theme import ROLE_COLOURS
 from core.statistics import Estimate
@@ -22,7 +23,7 @@ def gauge(floor: Estimate, now: Estimate | None, ceiling: Estimate, *, base: str
     traces = [_mark(*mark) for mark in marks if mark[0].value == mark[0].value]
     top = max([e.high if e.high == e.high else e.value for e, *_ in marks if e.value == e.value], default=1.0)
     return {
-        "data": traces,
+        "data": traces or NO_TRACES,
         "layout": {
             "height": 74,
             "margin": {"l": 8, "r": 8, "t": 18, "b": 20},

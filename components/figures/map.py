@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.figures import NO_TRACES
 from components.text import hover, plain
 from components.theme import CLUSTER_COLOURS, NO_CLUSTER, ROLE_COLOURS, SCALE, Style
 
@@ -56,7 +57,7 @@ def map_figure(
     layout = {**_layout(dots, revision, height), "showlegend": legend}
     if legend:
         layout["margin"] = {**layout["margin"], "t": 30}
-    return {"data": traces, "layout": layout}
+    return {"data": traces or NO_TRACES, "layout": layout}
 
 
 def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, str], total: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from components.figures import NO_TRACES
 from components.text import plain
 from components.theme import Style
 
@@ -43,7 +44,7 @@ def strip(
     numbers = [v for v in values.values() if v == v] + [p for ps in (points or {}).values() for p in ps if p == p]
     numbers += [edge for pair in (intervals or {}).values() for edge in pair if edge == edge]
     labels = [_label(values.get(s, float("nan")), form) for s in order]
-    return {"data": traces, "layout": _layout(order, labels, numbers, low, high, height)}
+    return {"data": traces or NO_TRACES, "layout": _layout(order, labels, numbers, low, high, height)}
 
 
 def _dots(own: Sequence[float], row: int, style: Style, form: str) -> dict[str, Any]:
@@ -68,7 +69,13 @@ def _mark(
         "mode": "markers",
         "x": [value],
         "y": [row],
-        "marker": {"color": style.colour, "symbol": style.shape, "size": 12, "line": {"width": 1, "color": "white"}},
+        "marker": {
+            "color": style.colour,
+            "symbol": style.shape,
+            "size": 12,
+            # An open shape is nothing but its line.
+            "line": {"width": 2.5} if "-open" in style.shape else {"width": 1, "color": "white"},
+        },
         "hovertemplate": f"{name}: %{{x:{form}}}<extra></extra>",
         "showlegend": False,
     }
