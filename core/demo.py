@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from core.columns import storable
 from core.dataset import Dataset
 from core.generation.base import Generator, Sampling
 from core.generation.journal import Journal
@@ -124,7 +125,7 @@ def generate(
                     "system": key[0],
                     "prompt_id": key[1],
                     "sample": key[2],
-                    "text": sample.text,
+                    "text": storable(sample.text),
                     "finish_reason": sample.finish_reason,
                     "token_count": sample.token_count,
                     "seed": sample.seed,

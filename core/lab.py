@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core import jobs
+from core.columns import storable
 from core.dataset import Dataset
 from core.errors import OvertonError
 from core.generation.base import Generator, Sample, Sampling
@@ -209,10 +210,10 @@ def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, n
             "prompt_id": spec.prompt_id,
             "system": system,
             "sample": [s.index for s in samples],
-            "text": [s.text for s in samples],
+            "text": [storable(s.text) for s in samples],
             "finish_reason": [s.finish_reason for s in samples],
             "token_count": [s.token_count for s in samples],
-            "seed": [s.seed for s in samples],
+            "seed": pd.array([s.seed for s in samples], dtype="Int64"),
             "error": [s.error for s in samples],
         }
     )

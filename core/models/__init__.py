@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from core.errors import OvertonError
-from core.models.fetch import OnProgress, fetch_entry
+from core.models.download import OnProgress, fetch_entry
 from core.models.source import Entry, Package
 from core.workspace import SHIPPED
 

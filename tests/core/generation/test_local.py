@@ -1,0 +1,144 @@
+"""The local generator on a tiny real model: sampling, stops, seeds, limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from core.errors import OvertonError
+from core.generation.base import Sampling
+from core.generation.local import LocalGenerator, draw
+from tests.core.generation.tiny import make
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def tiny(folder: Path) -> LocalGenerator:
+    return LocalGenerator(folder, model="tiny")
+
+
+def texts(generator: LocalGenerator, context: str, seeds: list[int], sampling: Sampling) -> list[str]:
+    return [s.text for s in sorted(generator.generate(context, seeds, sampling), key=lambda s: s.index)]
+
+
+def test_greedy_equals_the_library(tiny: LocalGenerator) -> None:
+    import torch
+
+    ids = torch.tensor([tiny._encode("what is a lens?")])
+    made = tiny._net.generate(ids, do_sample=False, max_new_tokens=24, use_cache=True)[0, ids.shape[1] :]
+    expected = tiny._tokenizer.decode(made, skip_special_tokens=True)
+    assert len(expected) > 4
+    assert texts(tiny, "what is a lens?", [1], Sampling(temperature=0, max_new_tokens=24)) == [expected]
+
+
+def test_temperature_zero_gives_equal_samples(tiny: LocalGenerator) -> None:
+    assert len(set(texts(tiny, "abc", [1, 2, 3], Sampling(temperature=0, max_new_tokens=12)))) == 1
+
+
+def test_each_sample_depends_on_its_own_seed_alone(tiny: LocalGenerator) -> None:
+    sampling = Sampling(temperature=1.0, max_new_tokens=16)
+    together = texts(tiny, "abc", [11, 12, 13, 14], sampling)
+    assert together == [texts(tiny, "abc", [seed], sampling)[0] for seed in (11, 12, 13, 14)]
+    assert len(set(together)) > 1, "different seeds should scatter"
+    assert texts(tiny, "abc", [11, 12, 13, 14], sampling) == together
+
+
+def test_rows_that_stop_leave_the_batch_and_the_others_go_on(tiny: LocalGenerator) -> None:
+    sampling = Sampling(temperature=1.0, max_new_tokens=40, stop=("e",))
+    samples = list(tiny.generate("abc", list(range(12)), sampling))
+    assert sorted(s.index for s in samples) == list(range(12))
+    stopped = [s for s in samples if s.finish_reason == "stop"]
+    assert len({s.token_count for s in stopped}) > 1, "they should stop at different lengths"
+    for sample in samples:
+        assert "e" not in sample.text
+        assert sample.finish_reason == "stop" or sample.token_count == 40
+        assert sample.seed == sample.index
+
+
+def test_a_stop_string_may_lie_across_tokens(tiny: LocalGenerator) -> None:
+    free = texts(tiny, "abc", [3], Sampling(temperature=1.0, max_new_tokens=40))[0]
+    stop = free[5:8]
+    place = free.index(stop)
+    made = next(iter(tiny.generate("abc", [3], Sampling(temperature=1.0, max_new_tokens=40, stop=(stop,)))))
+    assert (made.text, made.finish_reason) == (free[:place], "stop")
+
+
+def test_growing_text_never_shows_the_beginning_of_a_stop_string(tiny: LocalGenerator) -> None:
+    free = texts(tiny, "abc", [3], Sampling(temperature=1.0, max_new_tokens=40))[0]
+    stop = free[9:12]
+    shown: list[str] = []
+    sampling = Sampling(temperature=1.0, max_new_tokens=40, stop=(stop,))
+    final = next(iter(tiny.generate("abc", [3], sampling, on_text=lambda i, text, n: shown.append(text))))
+    assert len(shown) > 3
+    assert all(final.text.startswith(text) for text in shown)
+
+
+def test_cancel_ends_at_the_next_step_and_keeps_what_there_is(tiny: LocalGenerator) -> None:
+    cancel = Event()
+
+    def watch(index: int, text: str, tokens: int) -> None:
+        if tokens == 5:
+            cancel.set()
+
+    sampling = Sampling(temperature=1.0, max_new_tokens=100)
+    samples = list(tiny.generate("abc", [1, 2], sampling, cancel=cancel, on_text=watch))
+    assert {s.finish_reason for s in samples} == {"cancelled"}
+    assert all(0 < s.token_count <= 6 and s.text for s in samples)
+
+
+def test_a_context_over_the_limit_is_refused_with_both_counts(tiny: LocalGenerator) -> None:
+    with pytest.raises(OvertonError, match=r"201 tokens and 16 more .* at most 128"):
+        list(tiny.generate("a" * 200, [1], Sampling(max_new_tokens=16)))
+
+
+def test_exactly_one_bos(tmp_path: Path) -> None:
+    chat = LocalGenerator(make(tmp_path, chat=True), model="tiny chat")
+    context = chat.chat_context("hi")
+    assert context.startswith("<bos>")
+    assert chat._encode(context).count(0) == 1
+    assert chat._encode("hi").count(0) == 1
+
+
+def test_a_base_model_has_no_chat_template(tiny: LocalGenerator) -> None:
+    assert not tiny.chat
+    with pytest.raises(OvertonError, match="query/answer"):
+        tiny.chat_context("hi")
+
+
+def test_a_model_that_cannot_be_loaded_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OvertonError, match="cannot be loaded"):
+        LocalGenerator(tmp_path, model="nothing here")
+
+
+def test_draw_filters_as_the_library_does() -> None:
+    import torch
+    from transformers import TopKLogitsWarper, TopPLogitsWarper
+
+    torch.manual_seed(0)
+    logits = torch.randn(1, 50) * 3
+    for sampling, warper in (
+        (Sampling(temperature=0.8, top_k=5), TopKLogitsWarper(5)),
+        (Sampling(temperature=0.8, top_p=0.7), TopPLogitsWarper(0.7)),
+    ):
+        allowed = set(torch.isfinite(warper(None, logits / 0.8))[0].nonzero()[:, 0].tolist())
+        generator = torch.Generator().manual_seed(1)
+        drawn = {draw(logits, [generator], sampling)[0] for _ in range(800)}
+        assert drawn <= allowed
+        assert len(drawn) >= min(len(allowed), 4)
+
+
+def test_draw_follows_the_probabilities() -> None:
+    import torch
+
+    logits = torch.log(torch.tensor([[0.7, 0.2, 0.1]]))
+    generator = torch.Generator().manual_seed(5)
+    counts = [0, 0, 0]
+    for _ in range(4000):
+        counts[draw(logits, [generator], Sampling(temperature=1.0))[0]] += 1
+    assert [round(c / 4000, 1) for c in counts] == [0.7, 0.2, 0.1]

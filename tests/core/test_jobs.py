@@ -1,0 +1,95 @@
+"""Background work: progress, stopping, failures, and lanes."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from core import jobs
+from core.errors import OvertonError
+
+
+def ended(job: jobs.Job) -> jobs.Job:
+    assert job.thread is not None
+    job.thread.join(10)
+    assert job.over
+    return job
+
+
+def test_a_job_gives_its_result_and_progress() -> None:
+    def work(job: jobs.Job) -> str:
+        job.progress("half", 1, 2)
+        return "made"
+
+    job = ended(jobs.start("try", work, lane="t1"))
+    assert (job.state, job.result, job.done, job.total, job.error) == ("done", "made", 1, 2, None)
+    assert job.remaining is None
+
+
+def test_a_failure_is_one_sentence() -> None:
+    def expected(job: jobs.Job) -> None:
+        raise OvertonError("The disk is full.")
+
+    def unexpected(job: jobs.Job) -> None:
+        raise ValueError("secret details")
+
+    assert ended(jobs.start("a", expected, lane="t2")).error == "The disk is full."
+    job = ended(jobs.start("Baking", unexpected, lane="t2"))
+    assert job.state == "failed"
+    assert job.error is not None and "Baking failed (ValueError)" in job.error and "secret" not in job.error
+
+
+def test_a_lane_runs_one_at_a_time_in_order() -> None:
+    order: list[int] = []
+    inside = threading.Semaphore(1)
+
+    def work(job: jobs.Job, k: int) -> None:
+        assert inside.acquire(blocking=False), "two jobs of one lane ran at once"
+        time.sleep(0.02)
+        order.append(k)
+        inside.release()
+
+    started = [jobs.start(str(k), lambda job, k=k: work(job, k), lane="t3") for k in range(5)]
+    for job in started:
+        assert ended(job).state == "done"
+    assert order == list(range(5))
+
+
+def test_lanes_do_not_wait_for_each_other() -> None:
+    release = threading.Event()
+    slow = jobs.start("slow", lambda job: release.wait(10), lane="t4")
+    assert ended(jobs.start("quick", lambda job: 1, lane="t5")).result == 1
+    release.set()
+    ended(slow)
+
+
+def test_a_waiting_job_says_its_place_and_can_leave() -> None:
+    release = threading.Event()
+    first = jobs.start("first", lambda job: release.wait(10), lane="t6")
+    while first.state != "running":
+        time.sleep(0.005)
+    ran: list[int] = []
+    waiting = jobs.start("second", lambda job: ran.append(1), lane="t6")
+    deadline = time.monotonic() + 5
+    while "waiting" not in waiting.what and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert waiting.what == "waiting, 1 before this one"
+    waiting.stop()
+    assert ended(waiting).state == "stopped"
+    release.set()
+    assert ended(first).state == "done"
+    assert ran == []
+    assert ended(jobs.start("third", lambda job: 3, lane="t6")).result == 3
+
+
+def test_stop_is_seen_by_the_work() -> None:
+    def work(job: jobs.Job) -> int:
+        while not job.cancel.wait(0.005):
+            job.done += 1
+        return job.done
+
+    job = jobs.start("loop", work, lane="t7")
+    time.sleep(0.05)
+    job.stop()
+    assert ended(job).state == "stopped"
+    assert job.result > 0
