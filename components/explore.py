@@ -69,8 +69,8 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
     """The map with its note; returns the dots, so that a selection can be unfolded."""
     name = loaded.dataset.name
     made = state.map_of(name, prompt_id)
-    dots = maps.dots(made, loaded.dataset)
-    dots = dots[dots["system"].isin(systems)]
+    everything = maps.dots(made, loaded.dataset)
+    dots = everything[everything["system"].isin(systems)]
     values = clusters = None
     if colour_by == "cluster":
         found = state.clusters_of(name, prompt_id)
@@ -89,6 +89,7 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
         clusters=clusters,
         selected=st.session_state.get(state.SELECTED, []),
         revision=f"{name} {prompt_id}",
+        extent=everything,
     )
     key = "map"
     st.plotly_chart(

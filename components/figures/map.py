@@ -33,12 +33,14 @@ def map_figure(
     revision: str = "map",
     height: int = 385,
     legend: bool = False,
+    extent: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """A plotly figure as a dictionary.
 
     `dots` has the columns of `core.maps.dots`: x, y, system, count, response_id (the first of the copies).
     `texts` gives the response text by id; `values` a number by response id where `colour_by` names a lens;
     `fresh` holds dots that came after the map was made; systems in `faint` are drawn pale.
+    `extent` holds the dots that the picture must have room for, so that hiding some does not move the others.
     `revision` keeps zoom and selection as long as it stays the same.
     """
     traces = []
@@ -54,7 +56,7 @@ def map_figure(
     chosen = dots[dots["response_id"].isin(list(selected))]
     if len(chosen):
         traces.append(_ring(chosen))
-    layout = {**_layout(dots, revision, height), "showlegend": legend}
+    layout = {**_layout(dots if extent is None else extent, revision, height), "showlegend": legend}
     if legend:
         layout["margin"] = {**layout["margin"], "t": 30}
     return {"data": traces or NO_TRACES, "layout": layout}
