@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-from playwright.sync_api import Browser, BrowserContext, Page  # noqa: E402
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
 
-from bench.browser import Server, chromium, chromium_path, serve  # noqa: E402
-from core.workspace import Workspace  # noqa: E402
-from tests.e2e import datasets  # noqa: E402
+from bench.browser import Server, chromium, chromium_path, serve
+from core.workspace import Workspace
+from tests.e2e import datasets
 
 HERE = Path(__file__).parent
 Visit = Callable[..., Page]
@@ -61,11 +61,20 @@ def app(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield started
 
 
+def _is_complaint(said: ConsoleMessage) -> bool:
+    # Streamlit looks for its server below the address first (/lab/_stcore/…), which answers 404.
+    return said.type == "error" and "/_stcore/" not in said.location.get("url", "")
+
+
+def _complaint(said: ConsoleMessage) -> str:
+    return f"console: {said.text} at {said.location.get('url', '')}"
+
+
 def _watched(page: Page, seen: list[str]) -> Page:
     page.on("pageerror", lambda error: seen.append(f"uncaught: {error}"))
-    page.on("console", lambda said: seen.append(f"console: {said.text}") if said.type == "error" else None)
+    page.on("console", lambda said: seen.append(_complaint(said)) if _is_complaint(said) else None)
 
-    def dialog(opened: playwright.Dialog) -> None:
+    def dialog(opened: Dialog) -> None:
         seen.append(f"a dialog opened: {opened.message}")
         opened.dismiss()
 

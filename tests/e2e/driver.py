@@ -100,6 +100,16 @@ def go(page: Page, title: str) -> None:
     settled(page)
 
 
+def slide(page: Page, key: str, *presses: str) -> None:
+    """Move the slider with this key by the keyboard."""
+    thumb = page.locator(f".st-key-{key} [role=slider], .st-key-{key} input[type=range]").first
+    expect(thumb).to_be_attached(timeout=PATIENCE)
+    thumb.focus()
+    for press in presses:
+        page.keyboard.press(press)
+    settled(page)
+
+
 def no_sideways_scrolling(page: Page) -> None:
     """Nothing is wider than the window."""
     wide = page.evaluate(
