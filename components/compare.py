@@ -18,19 +18,22 @@ VIEW = "compare view"
 READ, FIGURES, TABLE, DIFFER = "One prompt", "All prompts: figures", "All prompts: table", "Where two differ"
 VIEWS = (READ, FIGURES, TABLE, DIFFER)
 MOST = 12  # systems at once: with more of them neither columns nor figures can be read
+CLICKS = ("single-row", "single-cell")  # what a table takes for a click on a row
 _CHIPS = 8  # up to so many are shown as chips
+
+
+def clicked_row(event: Any) -> int | None:
+    """The row of a table that was clicked, on its box or on any of its cells; None where a choice was undone."""
+    chosen = event["selection"]
+    rows = [*chosen.get("rows", []), *(cell[0] for cell in chosen.get("cells", []))]
+    return int(rows[0]) if rows else None
 
 
 def view_switch() -> str:
     """One prompt, or one of the three views over all prompts; kept across pages."""
+    st.session_state.setdefault(VIEW, READ)
     return st.segmented_control(
-        "View",
-        VIEWS,
-        default=READ,
-        required=True,
-        key=VIEW,
-        persist_state="session",
-        label_visibility="collapsed",
+        "View", VIEWS, required=True, key=VIEW, persist_state="session", label_visibility="collapsed"
     )
 
 
@@ -48,14 +51,25 @@ def default_systems(dataset: Dataset) -> list[str]:
     return chosen if len(chosen) > 1 else names[:3]
 
 
+def _box(loaded: state.Loaded) -> str:
+    return f"compare systems {loaded.dataset.name}"
+
+
+def chosen_systems(loaded: state.Loaded) -> list[str]:
+    """The systems that are chosen, or the default ones."""
+    return list(st.session_state.get(_box(loaded), default_systems(loaded.dataset)))
+
+
+def choose_systems(loaded: state.Loaded, systems: Sequence[str]) -> None:
+    """Choose systems from a callback; repeated ones once, and no more than can be shown."""
+    st.session_state[_box(loaded)] = list(dict.fromkeys(systems))[:MOST]
+
+
 def systems_chooser(loaded: state.Loaded) -> list[str]:
     """Chips for a few systems, a box that can be searched for many; returns the chosen ones in their fixed order."""
     names = list(loaded.dataset.roles())
-    shared: dict[str, Any] = {
-        "default": default_systems(loaded.dataset),
-        "key": f"compare systems {loaded.dataset.name}",
-        "persist_state": "session",
-    }
+    choose_systems(loaded, [name for name in chosen_systems(loaded) if name in names])
+    shared: dict[str, Any] = {"key": _box(loaded), "persist_state": "session"}
     if len(names) <= _CHIPS:
         chosen = st.pills(
             "Systems",
@@ -95,7 +109,12 @@ def left_out(loaded: state.Loaded, systems: Sequence[str]) -> list[str]:
     for system in systems:
         own, parts = counts[system], []
         if own["usable"] < own["responses"]:
-            why = [f"{own[k]} {what}" for k, what in (("errors", "errors"), ("no_answer", "no answer")) if own[k]]
+            errors = f"{own['errors']} {'error' if own['errors'] == 1 else 'errors'}"
+            why = [
+                what
+                for k, what in (("errors", errors), ("no_answer", f"{own['no_answer']} without an answer"))
+                if own[k]
+            ]
             parts.append(f"{own['usable']} of {own['responses']} responses are usable ({', '.join(why)})")
         if own["prompts"] < prompts:
             parts.append(f"{own['prompts']} of {prompts} prompts have usable responses")

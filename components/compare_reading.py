@@ -93,9 +93,10 @@ def _column(
     usable: pd.DataFrame,
     words: tuple[str, ...],
 ) -> None:
-    heading(system, loaded.styles[system])
     texts = folded(usable)
-    st.caption(_counted(rows, usable, texts))
+    with st.container(gap="xxsmall"):
+        heading(system, loaded.styles[system])
+        st.caption(_counted(rows, usable, texts))
     key = f"{loaded.dataset.name} {prompt_id} {system}"
     opened: set[str] = st.session_state.setdefault(_OPEN, set())
     shown = texts if key in opened else texts[:SHOWN]

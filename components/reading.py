@@ -13,7 +13,7 @@ from core.dataset import Dataset
 from core.neighbours import nearest
 from core.similarity import cosines
 
-_ENDED = {
+ENDED = {
     "stop": "ended by itself",
     "length": "cut by the token limit",
     "cancelled": "stopped by a visitor",
@@ -104,7 +104,7 @@ def one_response(loaded: state.Loaded, response: pd.Series) -> None:
     """One response: system, sample, length, how it ended, the text, its copies, its neighbours."""
     dataset, system = loaded.dataset, str(response["system"])
     words = len(str(response["text"]).split())
-    ended = _ENDED.get(str(response["finish_reason"]), "")
+    ended = ENDED.get(str(response["finish_reason"]), "")
     heading(system, loaded.styles[system], f"sample {response['sample']}", f"{words} words", ended)
     same = copies(dataset, response)
     if len(same) > 1:

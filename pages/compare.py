@@ -1,0 +1,38 @@
+"""Compare: systems side by side for one prompt, and measured over all prompts."""
+
+import streamlit as st
+
+from components import compare, compare_all, compare_pair, compare_reading, picker, state
+from components.guard import guarded
+from components.sentences import explain
+
+
+@guarded
+def page() -> None:
+    """Choose, call, show."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        name = picker.dataset_picker()
+    loaded = state.load(name)
+    view = st.session_state.get(compare.VIEW, compare.READ)
+    prompt_id = None
+    with right:
+        if view == compare.READ:
+            prompt_id = picker.prompt_picker(loaded)
+    view = compare.view_switch()
+    st.markdown(" ".join(explain(loaded.dataset, loaded.scores, prompt_id)))
+    if view == compare.DIFFER:
+        compare_pair.two_systems(loaded)
+        return
+    systems = compare.systems_chooser(loaded)
+    if not systems:
+        st.markdown("No system is chosen: choose at least one above.")
+    elif prompt_id is not None:
+        compare_reading.side_by_side(loaded, prompt_id, systems)
+    elif view == compare.FIGURES:
+        compare_all.figures(loaded, systems)
+    else:
+        compare_all.table(loaded, systems)
+
+
+page()
