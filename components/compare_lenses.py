@@ -117,7 +117,7 @@ def number(value: float, form: str) -> str:
     """A value as it is shown: a dash where it is undefined, a true minus sign."""
     if value != value:
         return DASH
-    shown = f"{value:{form}}".replace("-", "−").replace("%", " %")
+    shown = f"{value:{form}}".replace("-", "−").replace("%", "\u00a0%")
     return shown if any(digit in shown for digit in "123456789") else shown.lstrip("−")
 
 

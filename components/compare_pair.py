@@ -73,7 +73,8 @@ def _choose(loaded: state.Loaded, names: list[str]) -> tuple[str, str, cl.Measur
 def _difference_with_twin(loaded: state.Loaded, measure: cl.Measure, a: str, b: str, table: pd.DataFrame) -> None:
     """The figure of the lens, beside it its twin of equal length, and the length itself."""
     by_id = {m.id: m for m in cl.measures(loaded)}
-    beside = [measure.id, measure.twin, None if measure.id == _LENGTH else _LENGTH]
+    whole = next((m.id for m in by_id.values() if m.twin == measure.id), None)
+    beside = [measure.id, measure.twin or whole, None if measure.id == _LENGTH else _LENGTH]
     shown = [by_id[i] for i in beside if i in by_id]
     for column, one in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
         with column:

@@ -79,7 +79,7 @@ def test_a_difference_within_its_interval_is_called_chance(loaded):
 
 def test_equal_values_are_not_ranked(loaded):
     same = {"plain": Estimate(0.0, 0.0, 0.0, 2), "tuned": Estimate(0.0, 0.0, 0.0, 2)}
-    assert cl.seen(one(loaded, "abstain"), same, loaded.scores) == "All are at 0 %."
+    assert cl.seen(one(loaded, "abstain"), same, loaded.scores) == "All are at 0\u00a0%."
 
 
 def test_a_single_response_a_prompt_has_a_length_and_no_similarity(small):
@@ -114,7 +114,13 @@ def test_n_is_told_by_system_where_it_differs(loaded):
 
 @pytest.mark.parametrize(
     ("value", "form", "shown"),
-    [(NAN, ".2f", "–"), (-0.004, ".2f", "0.00"), (-0.5, ".2f", "−0.50"), (0.25, ".0%", "25 %"), (12.4, ".0f", "12")],
+    [
+        (NAN, ".2f", "–"),
+        (-0.004, ".2f", "0.00"),
+        (-0.5, ".2f", "−0.50"),
+        (0.25, ".0%", "25\u00a0%"),
+        (12.4, ".0f", "12"),
+    ],
 )
 def test_numbers_as_they_are_shown(value, form, shown):
     assert cl.number(value, form) == shown

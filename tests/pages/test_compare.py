@@ -145,7 +145,7 @@ def test_every_lens_has_a_figure_a_sentence_and_its_n(opened, small):
 def test_the_table_holds_value_interval_and_n_and_a_dash_where_undefined(opened, small):
     app = show(opened(small), compare.TABLE)
     table = app.dataframe[0].value.set_index("measure")
-    assert table.loc["Lists", "s1"] == "100 % (100 % to 100 %) · 2"
+    assert table.loc["Lists", "s1"] == "100 % (100 % to 100 %) · 2".replace(" %", "\u00a0%")
     assert table.loc["Vendi score"].tolist()[1:] == ["–", "–"]
 
 
@@ -154,6 +154,16 @@ def test_a_click_on_a_lens_shows_where_two_systems_differ_in_it(opened, small):
     app.session_state[compare_pair.LENS] = "list_share"
     app = show(app, compare.DIFFER)
     assert "**tuned** lies 100 points above **plain** on average" in every_note(app)
+
+
+def test_a_lens_its_twin_and_the_length_stand_beside_each_other(opened, small):
+    app = opened(small)
+    for lens in ("distinct_2", "distinct_2_first50"):
+        app.session_state[compare_pair.LENS] = lens
+        notes = every_note(show(app, compare.DIFFER))
+        assert "**Distinct pairs of words**" in notes
+        assert "**Distinct pairs of words, first 50 words**" in notes
+        assert "**Words**" in notes
 
 
 def test_prompts_that_differ_most_come_first(opened, small):
