@@ -57,7 +57,8 @@ def _box(loaded: state.Loaded) -> str:
 
 def chosen_systems(loaded: state.Loaded) -> list[str]:
     """The systems that are chosen, or the default ones."""
-    return list(st.session_state.get(_box(loaded), default_systems(loaded.dataset)))
+    kept = st.session_state.get(_box(loaded))
+    return default_systems(loaded.dataset) if kept is None else list(kept)
 
 
 def choose_systems(loaded: state.Loaded, systems: Sequence[str]) -> None:
