@@ -61,7 +61,10 @@ def plain() -> Dataset:
 def hostile() -> Dataset:
     """Two systems and one prompt; names, texts, strategies, models and the context are hostile."""
     texts = (SCRIPT, IMAGE, MARKDOWN, FORMULA)
-    rows = [("0", s, k, f"{texts[k % 4]} number {k} of {s[:6]}") for s in SYSTEMS for k in range(8)]
+    # Words of their own keep the dots of the two systems, and of one text, apart.
+    own = {SYSTEMS[0]: "apples pears plums cherries figs quinces", SYSTEMS[1]: "boats sails masts oars keels anchors"}
+    more = ("north wind", "south sea", "east gate", "west road", "up hill", "down town", "left bank", "right turn")
+    rows = [("0", s, k, f"{texts[k % 4]} {own[s]} {more[k]}") for s in SYSTEMS for k in range(8)]
     context = f"# Hint:\n```\n{HINT}\n```\n\n# Answer:\n```\n"
     return Dataset.build(
         HOSTILE,

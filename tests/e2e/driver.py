@@ -61,8 +61,12 @@ def hover(page: Page, point: Point, key: str = "map") -> str:
 
 
 def click(page: Page, point: Point, key: str = "map") -> None:
-    """Click a dot, as a hand does it: first get there, then press."""
+    """Click a dot, as a hand does it: first get there, then press.
+
+    Faster hands lose a click: a redraw between press and release, or plotly takes two clicks for a double one.
+    """
     hover(page, point, key)
+    page.wait_for_timeout(500)
     page.mouse.down()
     page.mouse.up()
 
