@@ -90,7 +90,7 @@ def role_editor(counts: Mapping[str, Any], key: str) -> dict[str, str]:
         hide_index=True,
         height="content",
         column_config={
-            "system": st.column_config.TextColumn("system", disabled=True, width=212),
+            "system": st.column_config.TextColumn("system", disabled=True, width=202),
             "role": st.column_config.SelectboxColumn(
                 "role",
                 options=list(ROLES),

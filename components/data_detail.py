@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from components import state
@@ -26,7 +28,7 @@ def _stamp(name: str) -> tuple[int, ...]:
 
 
 @st.cache_data(max_entries=32, show_spinner="Counting the responses …")
-def _counts(name: str, stamp: tuple[int, ...]) -> dict:
+def _counts(name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
     return summary(state.workspace().load(name))
 
 
@@ -54,13 +56,28 @@ def dataset_detail(entry: Entry) -> None:
 
 def _actions(entry: Entry) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button("Open in Explore", icon=":material/scatter_plot:", type="primary", key="data_explore"):
-            st.session_state[state.DATASET] = entry.name
+        st.button(
+            "Open in Explore",
+            icon=":material/scatter_plot:",
+            type="primary",
+            key="data_explore",
+            on_click=_go,
+            args=(entry.name,),
+        )
+        if st.session_state.pop(_GOING, False):
             st.switch_page("pages/explore.py")
         st.space("stretch")
         for format in FORMATS:
             _download(state.workspace(), entry.name, format)
         _delete_button(entry)
+
+
+_GOING = "data_going"
+
+
+def _go(name: str) -> None:
+    st.session_state[state.DATASET] = name
+    st.session_state[_GOING] = True
 
 
 def _download(workspace: Workspace, name: str, format: str) -> None:
@@ -141,8 +158,14 @@ def _question(entry: Entry) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Keep it", key="data_delete_no"):
             st.rerun()
-        if st.button("Delete", icon=":material/delete:", type="primary", key="data_delete_yes"):
-            _delete(entry)
+        if st.button(
+            "Delete",
+            icon=":material/delete:",
+            type="primary",
+            key="data_delete_yes",
+            on_click=_delete,
+            args=(entry,),
+        ):
             st.rerun()
 
 

@@ -68,9 +68,10 @@ def entry(name: str, workspace: Workspace) -> Entry:
     except OvertonError as error:
         return Entry(name, shipped, error=str(error))
     rows = manifest.get("rows")
-    sizes = {key: rows.get(key) if isinstance(rows, dict) else None for key in ("prompts", "systems", "responses")}
-    whole = {key: value if isinstance(value, int) else None for key, value in sizes.items()}
-    return Entry(name, shipped, **whole, made=_day(manifest.get("created")), origin=_origin(manifest, shipped))
+    sizes = [rows.get(key) if isinstance(rows, dict) else None for key in ("prompts", "systems", "responses")]
+    prompts, systems, responses = (size if isinstance(size, int) else None for size in sizes)
+    made, origin = _day(manifest.get("created")), _origin(manifest, shipped)
+    return Entry(name, shipped, prompts, systems, responses, made, origin)
 
 
 def _day(created: Any) -> str:
@@ -92,20 +93,22 @@ def _origin(manifest: dict[str, Any], shipped: bool) -> str:
     return f"from {meta.get('origin') or _KINDS.get(source, source)}" if source or meta.get("origin") else ""
 
 
-def dataset_list(found: list[Entry], current: str) -> None:
-    """Radio buttons, one a dataset; the choice holds on every page."""
+def dataset_list(found: list[Entry], current: str | None) -> None:
+    """Radio buttons, one a dataset; the choice holds on every page. None is chosen while none is looked at."""
     key = "data_list"
     names = [one.name for one in found]
     shipped = {one.name for one in found if one.shipped}
     st.session_state[key] = current
 
     def chosen() -> None:
-        choose(st.session_state[key])
+        if st.session_state[key] is not None:
+            choose(st.session_state[key])
 
     with st.container(height=460 if len(names) > 7 else "content", border=False):
         st.radio(
             "Datasets",
             names,
+            index=None,
             key=key,
             on_change=chosen,
             format_func=lambda name: literal(name, 60) + (" :gray-badge[shipped]" if name in shipped else ""),

@@ -25,6 +25,11 @@ def opened() -> Opening | None:
     return st.session_state.get(OPENED)
 
 
+def looking_at_opened() -> bool:
+    """Whether the page shows what was opened, and not a dataset that is there."""
+    return opened() is not None and st.session_state.get(VIEW) == OPENED_VIEW
+
+
 def paths_allowed() -> bool:
     """Whether visitors may name paths on this machine; a server for others has OVERTON_ALLOW_PATHS=0."""
     return os.environ.get("OVERTON_ALLOW_PATHS", "1").strip().casefold() not in ("0", "false", "no", "off")
@@ -112,7 +117,7 @@ def _can_be_mended(opening: Opening) -> bool:
 def reminder() -> None:
     """While a dataset is looked at: what is open and not saved yet, and the way back to it."""
     opening = opened()
-    if opening is None or st.session_state.get(VIEW) == OPENED_VIEW:
+    if opening is None or looking_at_opened():
         return
     with st.container(border=True):
         st.caption(f"Open and not saved yet: {literal(opening.label, 80)}")

@@ -82,6 +82,11 @@ class Opening:
         return first if not others else f"{first} and {others} other file{'s' if others > 1 else ''}"
 
     @property
+    def several(self) -> bool:
+        """Whether it is more than one file, or a folder of them."""
+        return self.source.is_dir() if isinstance(self.source, Path) else len(self.source) > 1
+
+    @property
     def size(self) -> int:
         """Bytes to read; 0 where that is not known at once."""
         if not isinstance(self.source, Path):

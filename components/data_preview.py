@@ -54,7 +54,8 @@ def preview(opening: Opening) -> None:
         if first.columns:
             _columns(opening)
     if not opening.over:
-        data_open.waiting()
+        with bar:
+            data_open.waiting()
         return
     if opening.error:
         st.error(literal(opening.error, 600), icon=":material/error:")
@@ -95,7 +96,12 @@ def _columns(opening: Opening) -> None:
     rows = pd.DataFrame([{c: _cell(row.get(c)) for c in first.columns} for row in first.rows], columns=first.columns)
     rows.columns = [visible(str(c)) for c in first.columns]
     st.dataframe(rows, hide_index=True, height="content", alt="The first rows of the file as they are")
-    st.caption(f"The first {number(len(rows), 'row')}, as they stand in the file.")
+    told = f"The first {number(len(rows), 'row')}, as they stand in the file."
+    if opening.several:
+        told += (
+            " There are more files: each is guessed by itself until you choose a column, which then holds for all."
+        )
+    st.caption(told)
 
 
 def _cell(value: Any) -> str:
@@ -231,16 +237,26 @@ def _save_bar(opening: Opening, chosen: dict[int, str] | None) -> None:
         names = chosen if chosen is not None else {0: _name_of(opening, 0, first)}
         again = any(opening.reading.found[k].same is not None for k in names)
         label = "Save" if len(names) == 1 else f"Save {number(len(names), 'dataset')}"
-        pressed = st.button(
+        st.button(
             "Save another copy" if again and len(names) == 1 else label,
             icon=":material/save:",
             type="secondary" if again else "primary",
             key=_key(opening, "save"),
             disabled=not names,
+            on_click=_ask_to_save,
+            args=(opening,),
         )
         _close_button()
-    if pressed:
+    if st.session_state.pop(_SAVING, None) == opening.id:
         _save(opening, names)
+
+
+_SAVING = "data_saving"
+
+
+def _ask_to_save(opening: Opening) -> None:
+    """Saving itself waits until the page is drawn: its spinner and its errors have a place there."""
+    st.session_state[_SAVING] = opening.id
 
 
 def _close_button() -> None:

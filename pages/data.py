@@ -5,8 +5,8 @@ import streamlit as st
 from components import state
 from components.data_detail import SAID, ask_if_asked, dataset_detail
 from components.data_formats import formats
-from components.data_list import OPENED_VIEW, VIEW, dataset_list, entries
-from components.data_open import open_fields, opened, reminder, settle
+from components.data_list import dataset_list, entries
+from components.data_open import looking_at_opened, open_fields, opened, reminder, settle
 from components.data_preview import preview
 from components.guard import guarded
 
@@ -25,18 +25,19 @@ def page() -> None:
     """Choose, call, show."""
     found = entries(state.workspace())
     left, right = st.columns([1, 2.6], gap="large")
+    with right:
+        settle()
     with left:
         if found:
             st.markdown("##### Datasets")
-            dataset_list(found, state.current_dataset())
+            dataset_list(found, None if looking_at_opened() else state.current_dataset())
         st.markdown("##### Open something of your own")
         open_fields()
         reminder()
     with right:
-        settle()
         said()
         opening = opened()
-        if opening is not None and st.session_state.get(VIEW) == OPENED_VIEW:
+        if opening is not None and looking_at_opened():
             preview(opening)
         elif found:
             dataset_detail(next(entry for entry in found if entry.name == state.current_dataset()))
