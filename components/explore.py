@@ -143,7 +143,7 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems:
     parts = [f"{usable} usable of {int(here.sum())} responses", how.get(made.method, ""), made.note or ""]
     left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
     if left_out:
-        parts.append(f"{left_out} without a vector (empty) left out")
+        parts.append(f"{left_out} without a vector (empty or unusable) left out")
     parts.append("near means similar; distances across the picture mean little")
     st.caption(" · ".join(part for part in parts if part))
 

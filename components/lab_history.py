@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import fetching, lab_run, state
+from components import fetching, lab_run, preparing, state
 from components.text import excerpt, literal
-from core import jobs, lab, models
+from core import jobs, lab, models, vectors
 from core.errors import OvertonError
+
+_SEEN = "lab_run_seen_over"
 
 
 def controls(spec: lab.Spec) -> None:
@@ -39,6 +41,11 @@ def warm_up(model: str) -> None:
     """Load a model of the catalogue in the background as soon as the Lab is open, so that Generate is quick."""
     if model in models.catalogue() and not lab.is_built(model) and model not in _warming():
         _warming()[model] = jobs.start(f"Loading {model}", lambda job: lab.generator(model), lane=f"load {model}")
+    if vectors.DEFAULT_ID not in _warming() and not fetching.missing(vectors.DEFAULT_ID):
+        # In the lane of encoding, so that the first vector waits for it.
+        _warming()[vectors.DEFAULT_ID] = jobs.start(
+            "Loading the encoder", lambda job: preparing.encoder().dimension, lane="encoder"
+        )
 
 
 def watch(loaded: state.Loaded, prompt_id: str) -> None:
@@ -60,10 +67,16 @@ def _waits_for_vectors(run: lab.Run) -> bool:
     return bool(lacking) and not run.encoding_failed
 
 
+def _news(run: lab.Run) -> bool:
+    """Whether the rest of the page must learn that the run is over, or that its last vector is there."""
+    return _over(run) and (st.session_state.get(_SEEN) != run.run_id or not _waits_for_vectors(run))
+
+
 def _live(loaded: state.Loaded, prompt_id: str, growing: bool) -> None:
     run = lab_run.current_run()
     mine = run if run is not None and run.spec.prompt_id == prompt_id else None
-    if growing and run is not None and _over(run) and not _waits_for_vectors(run):
+    if growing and run is not None and _news(run):
+        st.session_state[_SEEN] = run.run_id
         st.rerun()
     if run is not None:
         lab_run.progress_line(run)
