@@ -51,7 +51,7 @@ def chips(loaded: state.Loaded) -> list[str]:
 
 def colour_choices(loaded: state.Loaded) -> list[str]:
     """What the map can be coloured by: system, role, cluster, and each lens that has a value per response."""
-    own = [i for i, lens in lenses.LENSES.items() if lens.per_response and i in set(loaded.scores["lens"])]
+    own = [i for i, lens in lenses.LENSES.items() if lens.per_response and i in loaded.measured]
     return [*COLOUR_BY, *own]
 
 

@@ -48,7 +48,7 @@ def _spread(loaded: state.Loaded, lens: str) -> dict[str, float]:
 
 def prompt_picker(loaded: state.Loaded) -> str:
     """A select box that can be searched, an order by lens, and two buttons to step; returns the prompt id."""
-    available = [i for i in lenses.LENSES if i in set(loaded.scores["lens"])]
+    available = [i for i in lenses.LENSES if i in loaded.measured]
     order = st.session_state.get(_ORDER, AS_GIVEN)
     ids = ordered_prompts(loaded, order if order in available else AS_GIVEN)
     current = state.current_prompt(loaded.dataset)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pandas as pd
 
@@ -18,11 +20,26 @@ def percent(share: float) -> str:
 
 def value_of(scores: pd.DataFrame, prompt_id: str | None, system: str, lens: str) -> float:
     """A lens value for one prompt, or its mean over prompts for `prompt_id` None; NaN where undefined."""
-    rows = scores[(scores["system"] == system) & (scores["lens"] == lens)]
-    if prompt_id is not None:
-        rows = rows[rows["prompt_id"] == prompt_id]
-    values = rows["value"].dropna()
-    return float(values.mean()) if len(values) else float("nan")
+    return _values(scores).get((prompt_id, system, lens), float("nan"))
+
+
+# By the identity of the table: the same few are asked again and again, and looking rows up takes milliseconds.
+_KNOWN: dict[int, tuple[weakref.ref[pd.DataFrame], dict[tuple[str | None, str, str], float]]] = {}
+
+
+def _values(scores: pd.DataFrame) -> dict[tuple[str | None, str, str], float]:
+    """Values by (prompt, system, lens), and their means over prompts under the prompt None."""
+    known = _KNOWN.get(id(scores))
+    if known is not None and known[0]() is scores:
+        return known[1]
+    rows = scores.dropna(subset=["value"])
+    means = rows.groupby(["system", "lens"])["value"].mean()
+    values: dict[tuple[str | None, str, str], float] = {(None, *key): float(v) for key, v in means.items()}
+    keys = zip(rows["prompt_id"], rows["system"], rows["lens"], strict=True)
+    values.update(zip(keys, rows["value"].astype(float), strict=True))
+    number = id(scores)
+    _KNOWN[number] = (weakref.ref(scores, lambda _: _KNOWN.pop(number, None)), values)
+    return values
 
 
 def explain(dataset: Dataset, scores: pd.DataFrame, prompt_id: str | None) -> list[str]:

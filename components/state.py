@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,11 @@ class Loaded:
     styles: dict[str, Style]
     texts: dict[str, str]
     scores: pd.DataFrame
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """The lenses that `scores` has values of."""
+        return frozenset(self.scores["lens"])
 
 
 def load(name: str) -> Loaded:
