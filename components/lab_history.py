@@ -9,7 +9,7 @@ from components.text import excerpt, literal
 from core import jobs, lab, models, vectors
 from core.errors import OvertonError
 
-_SEEN = "lab_run_seen_over"
+_SEEN, _REFUSED = "lab_run_seen_over", "lab_save_refused"
 
 
 def controls(spec: lab.Spec) -> None:
@@ -100,16 +100,23 @@ def keep(loaded: state.Loaded) -> None:
 def _save_form(loaded: state.Loaded, run: lab.Run) -> None:
     st.caption("Datasets do not change: a new one is made that also holds this run as a system.")
     with st.form("save run", border=False):
-        system = st.text_input("Name of the system", f"lab: {run.spec.strategy}")
-        name = st.text_input("Name of the new dataset", state.workspace().free_name(f"{loaded.dataset.name} + lab"))
-        if st.form_submit_button("Save", type="primary"):
-            try:
-                saved = lab.save_run(state.workspace(), run, loaded.dataset, system=system.strip(), name=name.strip())
-            except OvertonError as error:
-                st.error(literal(str(error), 600))
-            else:
-                st.session_state[state.DATASET] = saved.name
-                st.rerun()
+        st.text_input("Name of the system", f"lab: {run.spec.strategy}", key="save_system")
+        free = state.workspace().free_name(f"{loaded.dataset.name} + lab")
+        st.text_input("Name of the new dataset", free, key="save_dataset")
+        st.form_submit_button("Save", type="primary", on_click=_save, args=(loaded, run))
+    if st.session_state.get(_REFUSED):
+        st.error(literal(st.session_state.pop(_REFUSED), 600))
+
+
+def _save(loaded: state.Loaded, run: lab.Run) -> None:
+    names = [str(st.session_state.get(key) or "").strip() for key in ("save_system", "save_dataset")]
+    try:
+        saved = lab.save_run(state.workspace(), run, loaded.dataset, system=names[0], name=names[1])
+    except OvertonError as error:
+        st.session_state[_REFUSED] = str(error)
+    else:
+        st.session_state[state.DATASET] = saved.name
+        st.toast(f"Saved as {literal(saved.name)}.", icon=":material/check:")
 
 
 def _earlier() -> None:

@@ -198,6 +198,8 @@ def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, n
     samples = run.finished()
     if not samples:
         raise OvertonError("No sample is finished yet: wait for the first one, then save.")
+    if not system:
+        raise OvertonError("Give the new system a name.")
     if system in dataset.roles():
         raise OvertonError(f"{dataset.name!r} already has a system named {system!r}: choose another name.")
     spec = run.spec

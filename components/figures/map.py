@@ -14,6 +14,8 @@ from components.theme import CLUSTER_COLOURS, NO_CLUSTER, ROLE_COLOURS, SCALE, S
 
 COLOUR_BY = ("system", "role", "cluster")
 _GROUND = "rgba(128,128,128,0.055)"
+# Plotly draws these smaller than a circle of the same size.
+_EVEN = {"triangle-up": 1.25, "triangle-down": 1.25, "triangle-up-open": 1.25, "diamond": 1.1, "diamond-open": 1.1}
 _MANY = 1500  # above this many dots the browser draws with WebGL
 
 
@@ -78,7 +80,7 @@ def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, s
         "hovertext": notes,
         "marker": {
             "symbol": style.shape,
-            "size": (10 if total <= 400 else 6) + np.round(5 * np.log2(counts), 1),
+            "size": (12 if total <= 400 else 6) * _EVEN.get(style.shape, 1.0) + np.round(5 * np.log2(counts), 1),
             "line": {"width": 0.8, "color": "rgba(255,255,255,0.75)"},
             "opacity": 0.9,
         },
