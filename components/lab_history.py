@@ -12,24 +12,25 @@ from core.errors import OvertonError
 _SEEN, _REFUSED = "lab_run_seen_over", "lab_save_refused"
 
 
-def controls(spec: lab.Spec) -> None:
-    """The button that starts a run; where the model is not fetched yet, what it takes to get it."""
+def controls(loaded: state.Loaded, spec: lab.Spec) -> None:
+    """The button that starts a run, and what can be done with runs; what it takes to get a model that is absent."""
     wanted = [] if lab.is_built(spec.model) else fetching.missing(spec.model)
     if wanted:
         fetching.offer(wanted, "To generate here, the base model is needed. It will be fetched once:")
         return
     warm_up(spec.model)
     run = lab_run.current_run()
-    busy = run is not None and run.job is not None and not run.job.over
-    st.button(
-        f"Generate {len(spec.seeds)}",
-        icon=":material/play_arrow:",
-        type="primary",
-        disabled=busy,
-        on_click=lab_run.begin,
-        args=(spec,),
-        help="Sends the text on the left to the base model, in the background.",
-    )
+    with st.container(horizontal=True):
+        st.button(
+            f"Generate {len(spec.seeds)}",
+            icon=":material/play_arrow:",
+            type="primary",
+            disabled=run is not None and not _over(run),
+            on_click=lab_run.begin,
+            args=(spec,),
+            help="Sends the text on the left to the base model, in the background.",
+        )
+        _keep(loaded)
 
 
 @st.cache_resource
@@ -49,10 +50,37 @@ def warm_up(model: str) -> None:
 
 
 def watch(loaded: state.Loaded, prompt_id: str) -> None:
-    """The live part; it draws itself anew while something grows and rests afterwards."""
+    """Progress, map, numbers and texts of the run.
+
+    While it grows only the progress and the growing texts are drawn again and again; the figures follow when a
+    sample is finished or gets its vector, since drawing them takes time from the model.
+    """
     run = lab_run.current_run()
-    growing = run is not None and (not _over(run) or _waits_for_vectors(run))
-    st.fragment(_live, run_every=0.6 if growing else None)(loaded, prompt_id, growing)
+    mine = run if run is not None and run.spec.prompt_id == prompt_id else None
+    st.session_state[_SEEN] = _seen(run)
+    every = 0.6 if run is not None and (not _over(run) or _waits_for_vectors(run)) else None
+    if run is not None:
+        st.fragment(_progress, run_every=every)(run, {"again": False})
+    lab_run.lab_map(loaded, prompt_id, mine)
+    lab_run.numbers(loaded, prompt_id, mine)
+    if mine is None:
+        st.caption("Press Generate: the samples appear here as they finish, as text and as stars on the map.")
+    else:
+        st.fragment(lab_run.samples_view, run_every=every)(mine)
+
+
+def _seen(run: lab.Run | None) -> tuple[object, ...]:
+    """What the figures depend on."""
+    if run is None:
+        return ()
+    return (run.run_id, len(run.samples), len(run.vectors), _over(run), run.encoding_failed)
+
+
+def _progress(run: lab.Run, drawn: dict[str, bool]) -> None:
+    lab_run.progress_line(run)
+    if drawn["again"] and st.session_state.get(_SEEN) != _seen(run):
+        st.rerun()
+    drawn["again"] = True
 
 
 def _over(run: lab.Run) -> bool:
@@ -67,34 +95,15 @@ def _waits_for_vectors(run: lab.Run) -> bool:
     return bool(lacking) and not run.encoding_failed
 
 
-def _news(run: lab.Run) -> bool:
-    """Whether the rest of the page must learn that the run is over, or that its last vector is there."""
-    return _over(run) and (st.session_state.get(_SEEN) != run.run_id or not _waits_for_vectors(run))
-
-
-def _live(loaded: state.Loaded, prompt_id: str, growing: bool) -> None:
-    run = lab_run.current_run()
-    mine = run if run is not None and run.spec.prompt_id == prompt_id else None
-    if growing and run is not None and _news(run):
-        st.session_state[_SEEN] = run.run_id
-        st.rerun()
-    if run is not None:
-        lab_run.progress_line(run)
-    lab_run.lab_map(loaded, prompt_id, mine)
-    lab_run.numbers(loaded, prompt_id, mine)
-    if mine is None:
-        st.caption("Press Generate: the samples appear here as they finish, as text and as stars on the map.")
-    else:
-        lab_run.samples_view(mine)
-
-
-def keep(loaded: state.Loaded) -> None:
+def _keep(loaded: state.Loaded) -> None:
     """Save the run as a system of a derived dataset, and look at earlier runs."""
     run = lab_run.current_run()
     if run is not None and _over(run) and run.samples:
         with st.popover("Save this run", icon=":material/save:"):
             _save_form(loaded, run)
-    _earlier()
+    with st.popover("Earlier runs", icon=":material/history:", type="tertiary", on_change="rerun") as box:
+        if box.open:
+            _earlier()
 
 
 def _save_form(loaded: state.Loaded, run: lab.Run) -> None:
@@ -120,18 +129,15 @@ def _save(loaded: state.Loaded, run: lab.Run) -> None:
 
 
 def _earlier() -> None:
-    with st.expander("Earlier runs", icon=":material/history:", on_change="rerun") as box:
-        if not box.open:
-            return
-        runs = lab.load_runs(state.workspace(), limit=12)
-        if not runs:
-            st.caption("Every run is kept here, with its context and its seeds.")
-        for run in runs:
-            label = (
-                f"{run.created[:16].replace('T', ' ')} · {run.spec.strategy} · {len(run.samples)} samples · "
-                f"{excerpt(run.spec.prompt, 60)}"
-            )
-            st.button(literal(label, 200), key=f"show {run.run_id}", type="tertiary", on_click=_show, args=(run,))
+    runs = lab.load_runs(state.workspace(), limit=12)
+    if not runs:
+        st.caption("Every run is kept here, with its context and its seeds.")
+    for run in runs:
+        label = (
+            f"{run.created[:16].replace('T', ' ')} · {run.spec.strategy} · {len(run.samples)} samples · "
+            f"{excerpt(run.spec.prompt, 60)}"
+        )
+        st.button(literal(label, 200), key=f"show {run.run_id}", type="tertiary", on_click=_show, args=(run,))
 
 
 def _show(run: lab.Run) -> None:

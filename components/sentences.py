@@ -80,10 +80,7 @@ def _length(scores: pd.DataFrame, prompt_id: str | None, base: str | None, align
     if base is None or aligned is None:
         return None
     words = [value_of(scores, prompt_id, s, "words") for s in (base, aligned)]
-    lists = [
-        np.nanmax([value_of(scores, prompt_id, s, "numbered_list"), value_of(scores, prompt_id, s, "bullet_list")])
-        for s in (base, aligned)
-    ]
+    lists = [value_of(scores, prompt_id, s, "list_share") for s in (base, aligned)]
     if np.isnan([*words, *lists]).any():
         return None
     return (

@@ -42,9 +42,8 @@ def page() -> None:
         hint=hint,
     )
     with watch:
-        lab_history.controls(spec)
+        lab_history.controls(loaded, spec)
         lab_history.watch(loaded, prompt_id)
-        lab_history.keep(loaded)
 
 
 page()

@@ -25,7 +25,7 @@ def gauge(floor: Estimate, now: Estimate | None, ceiling: Estimate, *, base: str
     return {
         "data": traces or NO_TRACES,
         "layout": {
-            "height": 74,
+            "height": 84,
             "margin": {"l": 8, "r": 8, "t": 18, "b": 20},
             "xaxis": {"range": [0, min(1.0, top * 1.12)], "gridcolor": _GRID, "zeroline": False, "nticks": 6},
             "yaxis": {
@@ -51,7 +51,7 @@ def _mark(estimate: Estimate, colour: str, symbol: str, name: str) -> dict[str, 
         "x": [estimate.value],
         "y": [0],
         "text": [f"{estimate.value:.2f}"],
-        "textposition": "top center",
+        "textposition": "bottom center" if symbol == "star" else "top center",
         "marker": {"color": colour, "symbol": symbol, "size": 15, "line": {"width": 1, "color": "white"}},
         "hovertemplate": f"{name}: {estimate.value:.3f}{interval}, n = {estimate.n}<extra></extra>",
         "cliponaxis": False,

@@ -51,7 +51,7 @@ def test_what_markdown_would_find_in_escaped_text_is_broken_up(lively):
 @given(some.text(max_size=200))
 def test_any_text_comes_back_when_escapes_are_undone(text):
     shown = marked(text, [])
-    undone = re.sub(r"\\([^\w\s])", r"\1", shown.replace("\\\n", "\n")).replace("\u2060", "")
+    undone = re.sub(r"\\([^\w\s]|_)", r"\1", shown.replace("\\\n", "\n")).replace("\u2060", "")
     wanted = re.sub(r"[^\S\n]", " ", text)
     for sign in set(wanted) - set(" \n\t\r"):
         if sign.isprintable() and sign != "\u2060":

@@ -1,0 +1,34 @@
+"""What a new visitor sees while the first page is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+_SEEN = "opening_seen"
+_GROUND = "rgba(128,128,128,0.055)"  # as the map's
+
+
+@contextmanager
+def opening() -> Iterator[None]:
+    """Draw a page inside; for a new visitor, an empty map stands below it until the page is complete.
+
+    With it the browser fetches its largest part, plotly, while the server still imports and reads.
+    """
+    page = st.container()
+    place = st.empty()
+    if _SEEN in st.session_state:
+        with page:
+            yield
+        return
+    st.session_state[_SEEN] = True
+    axis = {"visible": False}
+    layout = {"height": 410, "plot_bgcolor": _GROUND, "xaxis": axis, "yaxis": axis, "margin": dict.fromkeys("lrtb", 0)}
+    place.plotly_chart({"data": [{"type": "scatter", "x": [], "y": []}], "layout": layout}, key="opening", alt="Loading")
+    try:
+        with page:
+            yield
+    finally:
+        place.empty()
