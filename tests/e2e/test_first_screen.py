@@ -27,6 +27,7 @@ def test_first_screen_shows_dots_sentences_and_chips(visit: Visit, theme: str, w
     assert len(shown) >= 8
     settled(page)
     no_sideways_scrolling(page)
+    expect(page.locator(".st-key-opening")).to_have_count(0)  # the empty map that stood here while waiting
     assert (page.evaluate(LUMINANCE) < 0.3) == (theme == "dark")
     chips = page.get_by_role("toolbar", name="Systems").get_by_role("button")
     assert chips.count() >= 2
