@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import streamlit as st
+
+from components.figures import NO_TRACES
 
 _SEEN = "opening_seen"
 _GROUND = "rgba(128,128,128,0.055)"  # as the map's
@@ -24,11 +27,15 @@ def opening() -> Iterator[None]:
             yield
         return
     st.session_state[_SEEN] = True
-    axis = {"visible": False}
-    layout = {"height": 410, "plot_bgcolor": _GROUND, "xaxis": axis, "yaxis": axis, "margin": dict.fromkeys("lrtb", 0)}
-    place.plotly_chart({"data": [{"type": "scatter", "x": [], "y": []}], "layout": layout}, key="opening", alt="Loading")
+    place.plotly_chart(_empty_map(), key="opening", alt="The map is on its way.")
     try:
         with page:
             yield
     finally:
         place.empty()
+
+
+def _empty_map() -> dict[str, Any]:
+    axis = {"visible": False}
+    layout = {"height": 410, "plot_bgcolor": _GROUND, "xaxis": axis, "yaxis": axis}
+    return {"data": NO_TRACES, "layout": {**layout, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}}}
