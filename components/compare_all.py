@@ -75,22 +75,7 @@ def table(loaded: state.Loaded, systems: Sequence[str]) -> None:
     summary = state.summary_of(loaded.dataset.name)
     made = cl.measures(loaded)
     values = {m.id: cl.rows_of(summary, m.id, systems) for m in made}
-    defined = sum(any(e.value == e.value for e in rows.values()) for rows in values.values())
-    left, right = st.columns([5, 1], vertical_alignment="center")
-    with left:
-        st.markdown(
-            f"**{defined} of {len(made)}** measures are defined for the chosen systems. Each cell: mean over prompts "
-            "(95 % interval) · number of prompts. Click a row to see where two systems differ most in it."
-        )
-    with right:
-        st.download_button(
-            "CSV of all systems",
-            csv_of(summary, made),
-            f"{loaded.dataset.name} lenses.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+    _table_head(loaded, summary, made, values)
     frame = pd.DataFrame({"measure": [m.name for m in made], "reading": [m.reading for m in made]})
     config = {
         "measure": st.column_config.TextColumn("Measure", width=320, pinned=len(systems) > 4),
@@ -114,6 +99,30 @@ def table(loaded: state.Loaded, systems: Sequence[str]) -> None:
     )
     _dashes(loaded, made, values)
     left_out_note(loaded, systems)
+
+
+def _table_head(
+    loaded: state.Loaded,
+    summary: pd.DataFrame,
+    made: Sequence[cl.Measure],
+    values: Mapping[str, Mapping[str, Estimate]],
+) -> None:
+    defined = sum(any(e.value == e.value for e in rows.values()) for rows in values.values())
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    with left:
+        st.markdown(
+            f"**{defined} of {len(made)}** measures are defined for the chosen systems. Each cell: mean over prompts "
+            "(95 % interval) · number of prompts. Click a row to see where two systems differ most in it."
+        )
+    with right:
+        st.download_button(
+            "CSV of all systems",
+            csv_of(summary, made),
+            f"{loaded.dataset.name} lenses.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
 
 
 def cell(estimate: Estimate, form: str) -> str:
