@@ -8,18 +8,13 @@ from typing import Any
 import streamlit as st
 
 from components import state
-from components.sentences import helped_system
-from components.text import excerpt, literal
-from components.theme import icon
+from components.text import literal
 from core.dataset import Dataset, parameters_of, summary
-from core.scores import representative
 
 VIEW = "compare view"
 READ, FIGURES, TABLE, DIFFER = "One prompt", "All prompts: figures", "All prompts: table", "Where two differ"
 VIEWS = (READ, FIGURES, TABLE, DIFFER)
-MOST = 12  # systems at once: with more of them neither columns nor figures can be read
 CLICKS = ("single-row", "single-cell")  # what a table takes for a click on a row
-_CHIPS = 8  # up to so many are shown as chips
 
 
 def clicked_row(event: Any) -> int | None:
@@ -35,61 +30,6 @@ def view_switch() -> str:
     return st.segmented_control(
         "View", VIEWS, required=True, key=VIEW, persist_state="session", label_visibility="collapsed"
     )
-
-
-def default_systems(dataset: Dataset) -> list[str]:
-    """Base, aligned, and up to two in-context systems: one with examples alone and one with a hint as well.
-
-    Where roles name fewer than two systems, the first ones of the dataset fill up.
-    """
-    names = list(dataset.roles())
-    strategies = dict(zip(dataset.systems["system"], dataset.systems["strategy"].fillna(""), strict=True))
-    plain = [s for s in dataset.systems_with_role("in-context") if "hint" not in strategies[s]]
-    wanted = {representative(dataset, "base"), representative(dataset, "aligned"), helped_system(dataset)}
-    wanted.update(plain[:1])
-    chosen = [name for name in names if name in wanted]
-    return chosen if len(chosen) > 1 else names[:3]
-
-
-def _box(loaded: state.Loaded) -> str:
-    return f"compare systems {loaded.dataset.name}"
-
-
-def chosen_systems(loaded: state.Loaded) -> list[str]:
-    """The systems that are chosen, or the default ones."""
-    kept = st.session_state.get(_box(loaded))
-    return default_systems(loaded.dataset) if kept is None else list(kept)
-
-
-def choose_systems(loaded: state.Loaded, systems: Sequence[str]) -> None:
-    """Choose systems from a callback; repeated ones once, and no more than can be shown."""
-    st.session_state[_box(loaded)] = list(dict.fromkeys(systems))[:MOST]
-
-
-def systems_chooser(loaded: state.Loaded) -> list[str]:
-    """Chips for a few systems, a box that can be searched for many; returns the chosen ones in their fixed order."""
-    names = list(loaded.dataset.roles())
-    choose_systems(loaded, [name for name in chosen_systems(loaded) if name in names])
-    shared: dict[str, Any] = {"key": _box(loaded), "persist_state": "session"}
-    if len(names) <= _CHIPS:
-        chosen = st.pills(
-            "Systems",
-            names,
-            selection_mode="multi",
-            format_func=lambda s: f"{icon(loaded.styles[s])} {literal(s, 60)}",
-            label_visibility="collapsed",
-            **shared,
-        )
-    else:
-        chosen = st.multiselect(
-            f"Systems (up to {MOST} of {len(names)})",
-            names,
-            max_selections=MOST,
-            select_all=False,
-            format_func=lambda s: excerpt(s, 60),
-            **shared,
-        )
-    return [name for name in names if name in chosen]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components import compare_lenses as cl
-from components import state
-from components.compare import CLICKS, READ, VIEW, choose_systems, chosen_systems, clicked_row, left_out_note
+from components import state, systems
+from components.compare import CLICKS, READ, VIEW, clicked_row, left_out_note
 from components.figures.differences import differences
 from components.text import excerpt, literal
 from core import lenses
@@ -184,5 +184,5 @@ def _read(loaded: state.Loaded, key: str, prompts: list[str], pair: tuple[str, s
     if row is None:
         return
     state.choose_prompt(prompts[row])
-    choose_systems(loaded, [*pair, *chosen_systems(loaded)])
+    systems.choose(loaded, [*pair, *systems.chosen(loaded)])
     st.session_state[VIEW] = READ

@@ -18,7 +18,8 @@ _CONFIG = {
     "displaylogo": False,
     "displayModeBar": True,
     "scrollZoom": True,
-    "modeBarButtonsToRemove": ["toImage", "autoScale2d"],
+    "modeBarButtonsToRemove": ["autoScale2d"],
+    "toImageButtonOptions": {"format": "png", "filename": "overton-lens-map", "scale": 2},
 }
 _STILL = {"displayModeBar": False, "scrollZoom": False}
 PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
@@ -27,26 +28,6 @@ _FIGURES = (
     ("pairwise_jaccard_simple", "Similarity within", "share of words that two responses have in common", ".2f", 0.3),
     ("list_share", "Lists", "share of responses that are lists", ".0%", 1.0),
 )
-
-
-def chips(loaded: state.Loaded) -> list[str]:
-    """One chip per system with its fixed colour and shape; returns the systems that are switched on."""
-    names = list(loaded.dataset.roles())
-    few = names if len(names) <= 8 else names[:8]
-    counts = loaded.dataset.usable_responses["system"].value_counts()
-    chosen = st.pills(
-        "Systems",
-        names,
-        selection_mode="multi",
-        default=few,
-        format_func=lambda s: f"{icon(loaded.styles[s])} {literal(s, 60)}",
-        key=f"systems {loaded.dataset.name}",
-        help="The number of usable responses: "
-        + ", ".join(f"{literal(s, 60)} {counts.get(s, 0)}" for s in names[:12]),
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    return [name for name in names if name in chosen]
 
 
 def colour_choices(loaded: state.Loaded) -> list[str]:
@@ -144,6 +125,9 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems:
     left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
     if left_out:
         parts.append(f"{left_out} without a vector (empty or unusable) left out")
+    split, _ = state.longer(loaded.dataset.name)
+    if split:
+        parts.append(f"{split} longer ones of this dataset were encoded in parts and averaged")
     parts.append("near means similar; distances across the picture mean little")
     st.caption(" · ".join(part for part in parts if part))
 

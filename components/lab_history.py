@@ -63,6 +63,7 @@ def watch(loaded: state.Loaded, prompt_id: str) -> None:
         st.fragment(_progress, run_every=every)(run, {"again": False})
     lab_run.lab_map(loaded, prompt_id, mine)
     lab_run.numbers(loaded, prompt_id, mine)
+    lab_run.both_sides(loaded, prompt_id)
     if mine is None:
         st.caption("Press Generate: the samples appear here as they finish, as text and as stars on the map.")
     else:

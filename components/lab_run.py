@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components import fetching, preparing, state
+from components import compare_reading, fetching, preparing, state
 from components.figures.gauge import gauge
 from components.figures.map import map_figure
 from components.reading import body
@@ -156,6 +156,17 @@ def numbers(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
         said = "no samples yet" if value is None or np.isnan(value.value) else f"{value.value:.2f}, n = {value.n}"
         st.plotly_chart(figure, key=f"gauge {field}", config=_STILL, alt=f"Similarity {label}: {said}")
     _own_numbers(run, base=texts[base][0], teacher=texts[teacher][0], names=(base, teacher))
+
+
+def both_sides(loaded: state.Loaded, prompt_id: str) -> None:
+    """The base and the aligned responses to the prompt, side by side, when they are asked for."""
+    pair = [representative(loaded.dataset, role) for role in ("base", "aligned")]
+    if None in pair or prompt_id not in set(loaded.dataset.prompts["prompt_id"]):
+        return
+    box = st.expander("Read the base and the aligned responses", icon=":material/menu_book:", on_change="rerun")
+    if box.open:
+        with box:
+            compare_reading.side_by_side(loaded, prompt_id, [str(s) for s in pair])
 
 
 def _own_numbers(

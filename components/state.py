@@ -75,6 +75,16 @@ def _load(name: str, stamp: tuple[float, ...]) -> Loaded:
     return Loaded(dataset, known, styles(dataset.roles()), texts, scores.scores(dataset, space, known))
 
 
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _longer(name: str, stamp: tuple[float, ...]) -> tuple[int, int]:
+    return vectors.longer(_load(name, stamp).dataset, workspace())
+
+
+def longer(name: str) -> tuple[int, int]:
+    """(responses that the encoder read in parts, responses with a vector)."""
+    return _longer(name, _stamp(name))
+
+
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _quick_map(name: str, stamp: tuple[float, ...], prompt_id: str | None) -> maps.Map:
     loaded = _load(name, stamp)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import compare, compare_all, compare_pair, compare_reading, picker, state
+from components import compare, compare_all, compare_pair, compare_reading, picker, state, systems
 from components.guard import guarded
 from components.sentences import explain
 
@@ -24,15 +24,15 @@ def page() -> None:
     if view == compare.DIFFER:
         compare_pair.two_systems(loaded)
         return
-    systems = compare.systems_chooser(loaded)
-    if not systems:
+    shown = systems.chooser(loaded)
+    if not shown:
         st.markdown("No system is chosen: choose at least one above.")
     elif prompt_id is not None:
-        compare_reading.side_by_side(loaded, prompt_id, systems)
+        compare_reading.side_by_side(loaded, prompt_id, shown)
     elif view == compare.FIGURES:
-        compare_all.figures(loaded, systems)
+        compare_all.figures(loaded, shown)
     else:
-        compare_all.table(loaded, systems)
+        compare_all.table(loaded, shown)
 
 
 page()

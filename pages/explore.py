@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import explore, picker, selection, state
+from components import explore, picker, selection, state, systems
 from components.guard import guarded
 from components.reading import reading_panel
 from components.sentences import explain
@@ -22,7 +22,7 @@ def page() -> None:
     shown = prompt_id if scope != explore.WHOLE else None
     st.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
     with st.container(horizontal=True, vertical_alignment="center"):
-        systems = explore.chips(loaded)
+        chosen_systems = systems.chooser(loaded)
         st.space("stretch")
         colour_by = st.selectbox(
             "Colour by",
@@ -42,13 +42,13 @@ def page() -> None:
         )
     picture, reading = st.columns([1.9, 1], gap="medium")
     with picture:
-        dots = explore.map_or_offer(loaded, shown, systems, colour_by)
+        dots = explore.map_or_offer(loaded, shown, chosen_systems, colour_by)
         if colour_by == "cluster" and dots is not None:
             explore.cluster_list(loaded, shown)
-        explore.small_figures(loaded, shown, systems)
+        explore.small_figures(loaded, shown, chosen_systems)
     chosen = selection.unfold(st.session_state.get(state.SELECTED, []), dots) if dots is not None else []
     with reading, st.container(border=True):
-        reading_panel(loaded, chosen, prompt_id=shown, systems=systems)
+        reading_panel(loaded, chosen, prompt_id=shown, systems=chosen_systems)
     if chosen:
         selection.selection_table(loaded, chosen)
 

@@ -10,6 +10,7 @@ import pytest
 from components import compare, compare_all, compare_pair, compare_reading
 from components import compare_lenses as cl
 from components.state import Loaded
+from components.systems import default
 from components.theme import styles
 from core import lenses, scores
 from core.dataset import Dataset
@@ -176,11 +177,11 @@ def test_default_systems_are_base_aligned_and_in_context_with_and_without_a_hint
         columns=["system", "role", "strategy", "parameters"],
     )
     dataset = Dataset.build("many", prompts=small.prompts, systems=systems, responses=small.responses)
-    assert compare.default_systems(dataset) == ["a", "c", "plain", "tuned"]
+    assert default(dataset) == ["a", "c", "plain", "tuned"]
 
 
 def test_default_systems_without_roles_are_the_first_ones(small):
-    assert compare.default_systems(small.with_roles({"plain": "other", "tuned": "other"})) == ["plain", "tuned"]
+    assert default(small.with_roles({"plain": "other", "tuned": "other"})) == ["plain", "tuned"]
 
 
 def test_equal_texts_are_folded_the_most_frequent_first(small):

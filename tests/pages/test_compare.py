@@ -177,17 +177,17 @@ def test_prompts_that_differ_most_come_first(opened, small):
 
 def test_choices_outlive_a_visit_to_another_page(opened, small):
     app = opened(small)
-    app.session_state["compare systems small"] = ["tuned"]
+    app.session_state["systems small"] = ["tuned"]
     show(app, compare.TABLE)
     app.switch_page("pages/about.py").run()
     app.switch_page("pages/compare.py").run()
     assert app.session_state[compare.VIEW] == compare.TABLE
-    assert app.session_state["compare systems small"] == ["tuned"]
+    assert app.session_state["systems small"] == ["tuned"]
 
 
 def test_no_system_chosen_is_a_sentence(opened, small):
     app = opened(small)
-    app.session_state["compare systems small"] = []
+    app.session_state["systems small"] = []
     for view in compare.VIEWS[:3]:
         assert "No system is chosen" in every_note(show(app, view))
 
@@ -207,12 +207,12 @@ def test_a_click_on_a_row_is_one_on_its_box_or_a_cell(event, row):
 def test_a_clicked_prompt_is_read_with_both_systems(opened, small, monkeypatch):
     app = opened(small)
     loaded = state.load("small")
-    kept = {"key": {"selection": {"rows": [1], "cells": []}}, "compare systems small": ["plain"]}
+    kept = {"key": {"selection": {"rows": [1], "cells": []}}, "systems small": ["plain"]}
     monkeypatch.setattr(st, "session_state", kept)
     compare_pair._read(loaded, "key", ["tea", "bike"], ("tuned", "plain"))
     assert kept[state.PROMPT] == "bike"
     assert kept[compare.VIEW] == compare.READ
-    assert kept["compare systems small"] == ["tuned", "plain"]
+    assert kept["systems small"] == ["tuned", "plain"]
     assert app is not None
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import lab
+from components import fetching, preparing
+from core import lab, vectors
 from core.dataset import Dataset
 from core.workspace import Workspace
 
@@ -17,8 +19,14 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the model nor the encoder is real here, nor fetched."""
+    encoder = vectors.HashEncoder()
+    encoder.key = vectors.DEFAULT_KEY
     monkeypatch.setenv("OVERTON_FAKE_GENERATOR", "1")
     monkeypatch.setattr(lab, "_BUILT", {})
+    monkeypatch.setattr(preparing, "encoder", lambda: encoder)
+    real = fetching.missing
+    monkeypatch.setattr(fetching, "missing", lambda *ids: [m for m in real(*ids) if m != vectors.DEFAULT_ID])
 
 
 def context(app: AppTest) -> str:
@@ -29,7 +37,7 @@ def run_until_over(app: AppTest) -> AppTest:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         run = app.session_state["lab_run"]
-        if run.job.over:
+        if run.job.over and len(run.vectors) == len(run.samples):
             return app.run()
         time.sleep(0.05)
     raise AssertionError("the run did not end")
@@ -86,7 +94,9 @@ def test_a_run_generates_and_is_saved(open_app: Open, with_vectors: Dataset, spa
     assert "3 samples" in app.success[0].value
     run = app.session_state["lab_run"]
     texts = [t.value for t in app.text]
-    assert all(s.text in texts for s in run.finished())
+    assert [s.text for s in run.finished() if s.text not in texts] == [], texts
+    new = [t for t in json.loads(app.get("plotly_chart")[0].proto.spec)["data"] if t["name"] == "new"]
+    assert len(new[0]["x"]) == 3, "every sample is a star on the map"
     assert len(lab.load_runs(space)) == 1
     app.form_submit_button[0].click().run()
     assert not app.exception and not app.error
