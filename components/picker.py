@@ -28,6 +28,15 @@ def dataset_picker() -> str:
     return current
 
 
+def top(*, prompt: bool = True) -> tuple[state.Loaded, str | None]:
+    """The first row of a page: the dataset and (unless switched off) the prompt; returns both."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        loaded = state.load(dataset_picker())
+    with right:
+        return loaded, prompt_picker(loaded) if prompt else None
+
+
 def ordered_prompts(loaded: state.Loaded, order: str) -> list[str]:
     """Prompt ids as given, or by the difference between aligned and base in a lens, largest first."""
     ids = list(loaded.dataset.prompts["prompt_id"])

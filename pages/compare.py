@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import compare, compare_all, compare_pair, compare_reading, picker, state, systems
+from components import compare, compare_all, compare_pair, compare_reading, picker, systems
 from components.guard import guarded
 from components.sentences import explain
 
@@ -10,15 +10,8 @@ from components.sentences import explain
 @guarded
 def page() -> None:
     """Choose, call, show."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
-    with left:
-        name = picker.dataset_picker()
-    loaded = state.load(name)
     view = st.session_state.get(compare.VIEW, compare.READ)
-    prompt_id = None
-    with right:
-        if view == compare.READ:
-            prompt_id = picker.prompt_picker(loaded)
+    loaded, prompt_id = picker.top(prompt=view == compare.READ)
     view = compare.view_switch()
     st.markdown(" ".join(explain(loaded.dataset, loaded.scores, prompt_id)))
     if view == compare.DIFFER:

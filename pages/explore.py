@@ -12,12 +12,7 @@ from core import lenses
 @guarded
 def page() -> None:
     """Choose, call, show."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
-    with left:
-        name = picker.dataset_picker()
-    loaded = state.load(name)
-    with right:
-        prompt_id = picker.prompt_picker(loaded)
+    loaded, prompt_id = picker.top()
     scope = st.session_state.get("scope", explore.PROMPT_ONLY)
     shown = prompt_id if scope != explore.WHOLE else None
     st.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import lab_context, lab_history, picker, state
+from components import lab_context, lab_history, picker
 from components.guard import guarded
 from core import lab
 
@@ -10,12 +10,7 @@ from core import lab
 @guarded
 def page() -> None:
     """Choose, call, show."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
-    with left:
-        name = picker.dataset_picker()
-    loaded = state.load(name)
-    with right:
-        prompt_id = picker.prompt_picker(loaded)
+    loaded, prompt_id = picker.top()
     edit, watch = st.columns([1, 1.15], gap="large")
     with edit:
         typed, chosen = st.columns([1.6, 1])
