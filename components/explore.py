@@ -12,7 +12,7 @@ from components.figures.strips import strip
 from components.sentences import value_of
 from components.text import literal
 from components.theme import CLUSTER_COLOURS, Style, icon
-from core import lenses, maps
+from core import clusters, lenses, maps
 
 _CONFIG = {
     "displaylogo": False,
@@ -22,6 +22,7 @@ _CONFIG = {
     "toImageButtonOptions": {"format": "png", "filename": "overton-lens-map", "scale": 2},
 }
 _STILL = {"displayModeBar": False, "scrollZoom": False}
+_LISTED = 6  # clusters that are listed below the map
 PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
 _FIGURES = (
     ("words", "Length", "words a response", ".0f", None),
@@ -52,10 +53,10 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
     made = state.map_of(name, prompt_id)
     everything = maps.dots(made, loaded.dataset)
     dots = everything[everything["system"].isin(systems)]
-    values = clusters = None
+    values = labels = None
     if colour_by == "cluster":
         found = state.clusters_of(name, prompt_id)
-        clusters = dict(zip(found.response_ids, found.labels, strict=True))
+        labels = dict(zip(found.response_ids, found.labels, strict=True))
     elif colour_by not in COLOUR_BY:
         series = lenses.response_values(loaded.dataset, colour_by)
         values = dict(zip(loaded.dataset.responses["response_id"], series, strict=True))
@@ -67,7 +68,7 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
         colour_by=colour_by,
         values=values,
         value_title=lenses.LENSES[colour_by].name if values is not None else "",
-        clusters=clusters,
+        clusters=labels,
         selected=st.session_state.get(state.SELECTED, []),
         revision=f"{name} {prompt_id}",
         extent=everything,
@@ -90,22 +91,26 @@ def cluster_list(loaded: state.Loaded, prompt_id: str | None) -> None:
     """The clusters with their words, sizes and medoid; a click reads the medoid."""
     found = state.clusters_of(loaded.dataset.name, prompt_id)
     st.markdown(literal(found.sentence, 400))
-    for cluster in found.clusters[:9]:
-        colour = CLUSTER_COLOURS[cluster.label % len(CLUSTER_COLOURS)]
-        who = ", ".join(f"{system} {n}" for system, n in cluster.systems.items())
-        mark = icon(Style(colour, "circle", "●"))
-        st.button(
-            f"{mark} **{literal(cluster.name, 60)}** · {cluster.size} responses ({literal(who, 90)})",
-            key=f"cluster {cluster.label}",
-            type="tertiary",
-            help="Read the response in its middle",
-            on_click=selection.select,
-            args=([cluster.medoid],),
-        )
-    if len(found.clusters) > 9:
-        st.caption(f"and {len(found.clusters) - 9} smaller ones")
+    with st.container(gap=None):
+        for cluster in found.clusters[:_LISTED]:
+            _cluster_button(cluster)
+    if len(found.clusters) > _LISTED:
+        st.caption(f"and {len(found.clusters) - _LISTED} smaller ones")
     if found.note:
         st.caption(literal(found.note, 300))
+
+
+def _cluster_button(cluster: clusters.Cluster) -> None:
+    mark = icon(Style(CLUSTER_COLOURS[cluster.label % len(CLUSTER_COLOURS)], "circle", "●"))
+    who = ", ".join(f"{system} {n}" for system, n in cluster.systems.items())
+    st.button(
+        f"{mark} **{literal(cluster.name, 60)}** · {cluster.size} responses ({literal(who, 90)})",
+        key=f"cluster {cluster.label}",
+        type="tertiary",
+        help="Read the response in its middle",
+        on_click=selection.select,
+        args=([cluster.medoid],),
+    )
 
 
 def _alt(dots: pd.DataFrame, systems: list[str]) -> str:

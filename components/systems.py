@@ -70,4 +70,5 @@ def chooser(loaded: state.Loaded) -> list[str]:
             format_func=lambda s: excerpt(s, 60),
             **shared,
         )
+        st.markdown(" · ".join(f"{icon(loaded.styles[s])} {literal(s, 60)}" for s in names if s in picked))
     return [name for name in names if name in picked]
