@@ -21,7 +21,7 @@ _STILL = {"displayModeBar": False, "scrollZoom": False}
 
 def figures(loaded: state.Loaded, systems: Sequence[str]) -> None:
     """A figure per lens under three headings; a lens and its twin of equal length stand side by side."""
-    summary = state.summary_of(loaded.dataset.name)
+    summary = state.summary_of(loaded)
     made = cl.measures(loaded)
     lengths = cl.rows_of(summary, "words", systems)
     _legend(loaded, systems)
@@ -72,7 +72,7 @@ def _escaped_help(measure: cl.Measure) -> str:
 
 def table(loaded: state.Loaded, systems: Sequence[str]) -> None:
     """Lenses by systems: value, interval and number of prompts; a click shows the prompts that differ most."""
-    summary = state.summary_of(loaded.dataset.name)
+    summary = state.summary_of(loaded)
     made = cl.measures(loaded)
     values = {m.id: cl.rows_of(summary, m.id, systems) for m in made}
     _table_head(loaded, summary, made, values)

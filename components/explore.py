@@ -42,7 +42,7 @@ def map_or_offer(
 ) -> pd.DataFrame | None:
     """The map, or where the dataset has no vectors yet, what it takes to make it; returns the dots."""
     if loaded.vectors is None:
-        preparing.offer_vectors(loaded)
+        preparing.offer_vectors(loaded, prompt_id)
         return None
     return draw_map(loaded, prompt_id, systems, colour_by)
 
@@ -50,12 +50,12 @@ def map_or_offer(
 def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], colour_by: str) -> pd.DataFrame:
     """The map with its note; returns the dots, so that a selection can be unfolded."""
     name = loaded.dataset.name
-    made = state.map_of(name, prompt_id)
+    made = state.map_of(loaded, prompt_id)
     everything = maps.dots(made, loaded.dataset)
     dots = everything[everything["system"].isin(systems)]
     values = labels = None
     if colour_by == "cluster":
-        found = state.clusters_of(name, prompt_id)
+        found = state.clusters_of(loaded, prompt_id)
         labels = dict(zip(found.response_ids, found.labels, strict=True))
     elif colour_by not in COLOUR_BY:
         series = lenses.response_values(loaded.dataset, colour_by)
@@ -89,7 +89,7 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
 
 def cluster_list(loaded: state.Loaded, prompt_id: str | None) -> None:
     """The clusters with their words, sizes and medoid; a click reads the medoid."""
-    found = state.clusters_of(loaded.dataset.name, prompt_id)
+    found = state.clusters_of(loaded, prompt_id)
     st.markdown(literal(found.sentence, 400))
     with st.container(gap=None):
         for cluster in found.clusters[:_LISTED]:
@@ -130,9 +130,9 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems:
     left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
     if left_out:
         parts.append(f"{left_out} without a vector (empty or unusable) left out")
-    split, _ = state.longer(loaded.dataset.name)
+    split, _ = state.longer(loaded)
     if split:
-        parts.append(f"{split} longer ones of this dataset were encoded in parts and averaged")
+        parts.append(f"{split} longer ones were encoded in parts and averaged")
     parts.append("near means similar; distances across the picture mean little")
     st.caption(" · ".join(part for part in parts if part))
 

@@ -95,10 +95,13 @@ def _sample_line(sample: Sample) -> str:
 
 def lab_map(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
     """The base and the aligned distribution, and the new samples on the same map."""
-    if loaded.vectors is None or prompt_id not in set(loaded.dataset.prompts["prompt_id"]):
+    if prompt_id not in set(loaded.dataset.prompts["prompt_id"]):
         st.caption("A prompt of your own has no map to land on; its numbers and texts are shown below.")
         return
-    drawn = state.map_of(loaded.dataset.name, prompt_id)
+    if loaded.vectors is None:
+        preparing.offer_vectors(loaded, prompt_id)
+        return
+    drawn = state.map_of(loaded, prompt_id)
     dots = maps.dots(drawn, loaded.dataset)
     shown = [s for r in ("base", "aligned", "in-context") for s in loaded.dataset.systems_with_role(r)][:6]
     fresh, texts = _fresh(loaded, drawn, run)

@@ -19,25 +19,38 @@ def encoder() -> vectors.Encoder:
     return vectors.SentenceTransformerEncoder()
 
 
-def offer_vectors(loaded: state.Loaded) -> None:
-    """Where a dataset has no vectors: fetch the encoder if need be, encode with progress, then draw the page anew."""
+def offer_vectors(loaded: state.Loaded, prompt_id: str | None) -> None:
+    """Where vectors lack: fetch the encoder if need be, encode with progress, then draw the page anew.
+
+    `loaded` is what would be drawn. One prompt is encoded at once (seconds); a whole dataset when it is asked for.
+    """
     wanted = fetching.missing(vectors.DEFAULT_ID)
-    have, need = vectors.coverage(loaded.dataset, state.workspace())
     st.markdown("##### The map of these responses")
     if wanted:
         fetching.offer(wanted, "A map needs a vector of each response, and the encoder that makes them:")
         return
-    job = _jobs().get(loaded.dataset.name)
-    if job is not None and job.error and job.over:
+    job = _jobs().get(loaded.key)
+    if job is not None and job.over and job.error:
         st.error(job.error, icon=":material/error:")
-    if job is None or (job.over and have < need):
+    if prompt_id is not None and job is None:
+        _begin(loaded, whole=False)
+    elif job is None or job.over:
+        have, need = vectors.coverage(loaded.dataset, state.workspace())
         st.markdown(
-            f"{have} of {need} responses have a vector. Encoding the others takes about {_estimate(loaded, need - have)} "
-            "on two cores; it can be stopped and goes on from there, and everything else can be read meanwhile."
+            f"{have} of {need} responses have a vector. Encoding the others takes about "
+            f"{_estimate(loaded, need - have)} on two cores; it can be stopped and goes on from there, and all else "
+            "can be read meanwhile."
         )
-        st.button("Make the map", icon=":material/scatter_plot:", type="primary", on_click=_begin, args=(loaded,))
+        st.button(
+            "Make the map",
+            icon=":material/scatter_plot:",
+            type="primary",
+            on_click=_begin,
+            args=(loaded,),
+            kwargs={"whole": prompt_id is None},
+        )
         return
-    _progress(loaded.dataset.name)
+    _progress(loaded.key)
 
 
 def _estimate(loaded: state.Loaded, lacking: int) -> str:
@@ -47,19 +60,21 @@ def _estimate(loaded: state.Loaded, lacking: int) -> str:
     return f"{seconds / 60:.0f} min" if seconds > 90 else f"{max(seconds, 1):.0f} s"
 
 
-def _begin(loaded: state.Loaded) -> None:
+def _begin(loaded: state.Loaded, *, whole: bool) -> None:
     space = state.workspace()
-    _jobs()[loaded.dataset.name] = jobs.start(
-        "Encoding responses",
-        lambda job: vectors.vectors_for(
+
+    def work(job: jobs.Job) -> None:
+        vectors.vectors_for(
             loaded.dataset,
             space,
             encoder(),
             progress=lambda done, total: job.progress("encoding", done, total),
             cancel=job.cancel,
-        ),
-        lane="encoder",
-    )
+        )
+        if whole:
+            state.refresh(loaded.dataset.name)
+
+    _jobs()[loaded.key] = jobs.start("Encoding responses", work, lane="encoder")
 
 
 @st.fragment(run_every=0.7)
@@ -74,7 +89,7 @@ def umap_note(loaded: state.Loaded, prompt_id: str | None, method: str) -> None:
     """Below a quick layout: offer the UMAP one, which takes a while the first time."""
     if method != "pca":
         return
-    key = f"umap {loaded.dataset.name} {prompt_id}"
+    key = f"umap {loaded.key} {prompt_id}"
     job = _jobs().get(key)
     if job is None or job.over:
         st.button(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +13,17 @@ import pandas as pd
 import streamlit as st
 
 from components.theme import Style, styles
-from core import clusters, lenses, maps, scores, vectors
+from core import clusters, lenses, maps, scores, similarity, vectors
 from core.dataset import Dataset
 from core.errors import OvertonError
 from core.workspace import Workspace
 
-# Datasets whose vectors are all there: for them, later writes to the store change nothing.
-_COMPLETE: set[tuple[str, tuple[float, ...]]] = set()
+# How often a dataset was read anew because it had got vectors, by name.
+_REFRESHED: dict[str, int] = {}
+_VECTOR_MEASURES = frozenset(
+    [lens.id for lens in lenses.LENSES.values() if lens.needs_vectors]
+    + [measure for measure in similarity.MEASURES if measure.startswith("vector")]
+)
 DATASET, PROMPT, SELECTED = "dataset", "prompt", "selected_responses"
 
 
@@ -29,13 +35,17 @@ def workspace() -> Workspace:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A dataset with what is drawn beside it. Shared by all visitors: never changed in place."""
+    """A dataset with what is drawn beside it. Shared by all visitors: never changed in place.
+
+    `key` stands for its content in caches; `vectors` is None where some are not made yet.
+    """
 
     dataset: Dataset
     vectors: np.ndarray | None
     styles: dict[str, Style]
     texts: dict[str, str]
     scores: pd.DataFrame
+    key: str = ""
 
     @cached_property
     def measured(self) -> frozenset[str]:
@@ -56,12 +66,12 @@ def _watched(name: str) -> list[Path]:
 
 def _stamp(name: str) -> tuple[float, ...]:
     """Changes whenever something that `load` reads has changed."""
-    space = workspace()
-    stamp = tuple(path.stat().st_mtime for path in _watched(name))
-    if (name, stamp) in _COMPLETE:
-        return stamp
-    file = vectors.store_file(space)
-    return (*stamp, file.stat().st_mtime) if file.exists() else stamp
+    return (*(path.stat().st_mtime for path in _watched(name)), _REFRESHED.get(name, 0))
+
+
+def refresh(name: str) -> None:
+    """Read a dataset anew at the next `load`: it has got vectors."""
+    _REFRESHED[name] = _REFRESHED.get(name, 0) + 1
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the dataset and measuring it …")
@@ -69,60 +79,84 @@ def _load(name: str, stamp: tuple[float, ...]) -> Loaded:
     space = workspace()
     dataset = space.load(name)
     known = vectors.stored(dataset, space)
-    if known is not None:
-        _COMPLETE.add((name, stamp[: len(_watched(name))]))
     texts = dict(zip(dataset.responses["response_id"], dataset.responses["text"], strict=True))
-    return Loaded(dataset, known, styles(dataset.roles()), texts, scores.scores(dataset, space, known))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _longer(name: str, stamp: tuple[float, ...]) -> tuple[int, int]:
-    return vectors.longer(_load(name, stamp).dataset, workspace())
-
-
-def longer(name: str) -> tuple[int, int]:
-    """(responses that the encoder read in parts, responses with a vector)."""
-    return _longer(name, _stamp(name))
+    scored = scores.scores(dataset, space, known)
+    return Loaded(dataset, known, styles(dataset.roles()), texts, scored, f"{name} {stamp}")
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _quick_map(name: str, stamp: tuple[float, ...], prompt_id: str | None) -> maps.Map:
-    loaded = _load(name, stamp)
-    assert loaded.vectors is not None
-    return maps.build(loaded.dataset, loaded.vectors, prompt_id=prompt_id, method="quick")
+def _part(key: str, prompt_id: str, systems: tuple[str, ...], _loaded: Loaded) -> Dataset:
+    rows = _loaded.dataset.responses
+    here = (rows["prompt_id"] == prompt_id) & rows["system"].isin(systems)
+    return dataclasses.replace(_loaded.dataset, responses=rows[here].reset_index(drop=True))
 
 
-def map_of(name: str, prompt_id: str | None) -> maps.Map:
+def part(loaded: Loaded, prompt_id: str | None, systems: Sequence[str]) -> Loaded:
+    """One prompt and some systems of a dataset that lacks vectors, with the vectors of just these if they are there.
+
+    A dataset that has all its vectors, or the whole of it, is returned as it is.
+    """
+    if loaded.vectors is not None or prompt_id is None or not systems:
+        return loaded
+    piece = _part(loaded.key, prompt_id, tuple(systems), loaded)
+    known = vectors.stored(piece, workspace())
+    key = f"{loaded.key} {prompt_id} {list(systems)}"
+    scored = loaded.scores if known is None else _part_scores(key, loaded, piece, known)
+    return dataclasses.replace(loaded, dataset=piece, vectors=known, scores=scored, key=key)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _part_scores(key: str, _loaded: Loaded, _piece: Dataset, _known: np.ndarray) -> pd.DataFrame:
+    """The scores of the whole dataset, completed by what the vectors of this part tell."""
+    made = scores.compute(_piece, _known)
+    made = made[made["value"].notna() & made["lens"].isin(_VECTOR_MEASURES)]
+    return pd.concat([_loaded.scores[_loaded.scores["value"].notna()], made], ignore_index=True)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _longer(key: str, _loaded: Loaded) -> tuple[int, int]:
+    return vectors.longer(_loaded.dataset, workspace())
+
+
+def longer(loaded: Loaded) -> tuple[int, int]:
+    """(responses that the encoder read in parts, responses with a vector)."""
+    return _longer(loaded.key, loaded)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _quick_map(key: str, prompt_id: str | None, _loaded: Loaded) -> maps.Map:
+    assert _loaded.vectors is not None
+    return maps.build(_loaded.dataset, _loaded.vectors, prompt_id=prompt_id, method="quick")
+
+
+def map_of(loaded: Loaded, prompt_id: str | None) -> maps.Map:
     """The map of one prompt or (None) of the whole dataset: the UMAP one where it is there, else a quick one.
 
     The dataset must have vectors.
     """
-    stamp = _stamp(name)
-    loaded = _load(name, stamp)
     ready = maps.existing(loaded.dataset, workspace(), loaded.vectors, prompt_id, "umap")
-    return ready if ready is not None else _quick_map(name, stamp, prompt_id)
+    return ready if ready is not None else _quick_map(loaded.key, prompt_id, loaded)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _clusters(name: str, stamp: tuple[float, ...], prompt_id: str | None) -> clusters.Clusters:
-    loaded = _load(name, stamp)
-    assert loaded.vectors is not None
-    return clusters.cluster(loaded.dataset, loaded.vectors, prompt_id=prompt_id)
+def _clusters(key: str, prompt_id: str | None, _loaded: Loaded) -> clusters.Clusters:
+    assert _loaded.vectors is not None
+    return clusters.cluster(_loaded.dataset, _loaded.vectors, prompt_id=prompt_id)
 
 
-def clusters_of(name: str, prompt_id: str | None) -> clusters.Clusters:
+def clusters_of(loaded: Loaded, prompt_id: str | None) -> clusters.Clusters:
     """The clusters of one prompt or (None) of the whole dataset."""
-    return _clusters(name, _stamp(name), prompt_id)
+    return _clusters(loaded.key, prompt_id, loaded)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Summing up over all prompts …")
-def _summary(name: str, stamp: tuple[float, ...]) -> pd.DataFrame:
-    return lenses.summarise(_load(name, stamp).scores)
+def _summary(key: str, _loaded: Loaded) -> pd.DataFrame:
+    return lenses.summarise(_loaded.scores)
 
 
-def summary_of(name: str) -> pd.DataFrame:
+def summary_of(loaded: Loaded) -> pd.DataFrame:
     """All scores summed up over prompts: system, lens, value, low, high, n. Shared: never changed in place."""
-    return _summary(name, _stamp(name))
+    return _summary(loaded.key, loaded)
 
 
 def is_dark() -> bool:

@@ -15,7 +15,7 @@ def page() -> None:
     loaded, prompt_id = picker.top()
     scope = st.session_state.get("scope", explore.PROMPT_ONLY)
     shown = prompt_id if scope != explore.WHOLE else None
-    st.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
+    sentences = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         chosen_systems = systems.chooser(loaded)
         st.space("stretch")
@@ -35,6 +35,8 @@ def page() -> None:
             key="scope",
             persist_state="session",
         )
+    loaded = state.part(loaded, shown, chosen_systems)
+    sentences.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
     picture, reading = st.columns([1.9, 1], gap="medium")
     with picture:
         dots = explore.map_or_offer(loaded, shown, chosen_systems, colour_by)

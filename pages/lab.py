@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import lab_context, lab_history, picker
+from components import lab_context, lab_history, picker, state, systems
 from components.guard import guarded
 from core import lab
 
@@ -38,7 +38,7 @@ def page() -> None:
     )
     with watch:
         lab_history.controls(loaded, spec)
-        lab_history.watch(loaded, prompt_id)
+        lab_history.watch(state.part(loaded, prompt_id, systems.default(loaded.dataset)), prompt_id)
 
 
 page()
