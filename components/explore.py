@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components import preparing, selection, state
+from components import preparing, selection, state, systems
 from components.figures.map import COLOUR_BY, map_figure
 from components.figures.strips import strip
 from components.sentences import value_of
@@ -31,6 +31,30 @@ _FIGURES = (
 )
 
 
+def controls(loaded: state.Loaded) -> tuple[list[str], str]:
+    """The row above the map: the systems that are shown, and what the dots are coloured by; both are returned."""
+    left, middle, right = st.columns([3, 0.8, 1], vertical_alignment="bottom")
+    with left:
+        chosen = systems.chooser(loaded)
+    colour_by = middle.selectbox(
+        "Colour by",
+        colour_choices(loaded),
+        format_func=lambda c: lenses.LENSES[c].name if c in lenses.LENSES else c,
+        key="colour_by",
+        persist_state="session",
+    )
+    right.segmented_control(
+        "Show",
+        [PROMPT_ONLY, WHOLE],
+        default=PROMPT_ONLY,
+        required=True,
+        key="scope",
+        persist_state="session",
+        wrap=False,
+    )
+    return chosen, colour_by
+
+
 def colour_choices(loaded: state.Loaded) -> list[str]:
     """What the map can be coloured by: system, role, cluster, and each lens that has a value per response."""
     own = [i for i, lens in lenses.LENSES.items() if lens.per_response and i in loaded.measured]
@@ -38,21 +62,21 @@ def colour_choices(loaded: state.Loaded) -> list[str]:
 
 
 def map_or_offer(
-    loaded: state.Loaded, prompt_id: str | None, systems: list[str], colour_by: str
+    loaded: state.Loaded, prompt_id: str | None, shown: list[str], colour_by: str
 ) -> pd.DataFrame | None:
     """The map, or where the dataset has no vectors yet, what it takes to make it; returns the dots."""
     if loaded.vectors is None:
         preparing.offer_vectors(loaded, prompt_id)
         return None
-    return draw_map(loaded, prompt_id, systems, colour_by)
+    return draw_map(loaded, prompt_id, shown, colour_by)
 
 
-def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], colour_by: str) -> pd.DataFrame:
+def draw_map(loaded: state.Loaded, prompt_id: str | None, shown: list[str], colour_by: str) -> pd.DataFrame:
     """The map with its note; returns the dots, so that a selection can be unfolded."""
     name = loaded.dataset.name
     made = state.map_of(loaded, prompt_id)
     everything = maps.dots(made, loaded.dataset)
-    dots = everything[everything["system"].isin(systems)]
+    dots = everything[everything["system"].isin(shown)]
     values = labels = None
     if colour_by == "cluster":
         found = state.clusters_of(loaded, prompt_id)
@@ -80,9 +104,9 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, systems: list[str], co
         on_select=lambda: selection.keep(key),
         selection_mode=("points", "lasso", "box"),
         config=_CONFIG,
-        alt=_alt(dots, systems),
+        alt=_alt(dots, shown),
     )
-    _below(loaded, made, prompt_id, systems)
+    _below(loaded, made, prompt_id, shown)
     preparing.umap_note(loaded, prompt_id, made.method)
     return dots
 
@@ -113,20 +137,18 @@ def _cluster_button(cluster: clusters.Cluster) -> None:
     )
 
 
-def _alt(dots: pd.DataFrame, systems: list[str]) -> str:
-    counts = ", ".join(f"{system}: {int(dots.loc[dots['system'] == system, 'count'].sum())}" for system in systems)
+def _alt(dots: pd.DataFrame, shown: list[str]) -> str:
+    counts = ", ".join(f"{system}: {int(dots.loc[dots['system'] == system, 'count'].sum())}" for system in shown)
     return f"Map of response vectors; near dots are responses of similar meaning. Responses per system: {counts}."
 
 
-def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems: list[str]) -> None:
+def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, shown: list[str]) -> None:
     rows = loaded.dataset.responses
-    here = rows["system"].isin(systems) & ((rows["prompt_id"] == prompt_id) if prompt_id is not None else True)
+    here = rows["system"].isin(shown) & ((rows["prompt_id"] == prompt_id) if prompt_id is not None else True)
     usable = int((here & loaded.dataset.usable).sum())
-    how = {
-        "umap": "UMAP of sentence vectors (cosine)",
-        "pca": "quick layout: the two main directions of the sentence vectors",
-    }
-    parts = [f"{usable} usable of {int(here.sum())} responses", how.get(made.method, ""), made.note or ""]
+    how = "UMAP of sentence vectors (cosine)" if made.method == "umap" else ""
+    note = (made.note or "").rstrip(".")
+    parts = [f"{usable} usable of {int(here.sum())} responses", how, note]
     left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
     if left_out:
         parts.append(f"{left_out} without a vector (empty or unusable) left out")
@@ -137,29 +159,29 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, systems:
     st.caption(" · ".join(part for part in parts if part))
 
 
-def small_figures(loaded: state.Loaded, prompt_id: str | None, systems: list[str]) -> None:
+def small_figures(loaded: state.Loaded, prompt_id: str | None, shown: list[str]) -> None:
     """Length, similarity within each system, and the share of lists, side by side."""
     columns = st.columns(3, gap="medium")
     for column, (lens, title, below, form, top) in zip(columns, _FIGURES, strict=True):
-        values = {s: value_of(loaded.scores, prompt_id, s, lens) for s in systems}
-        points = _points(loaded, prompt_id, systems, lens)
+        values = {s: value_of(loaded.scores, prompt_id, s, lens) for s in shown}
+        points = _points(loaded, prompt_id, shown, lens)
         with column:
             st.markdown(f"###### {title}")
-            figure = strip(systems, loaded.styles, values, points=points, form=form, high=top)
-            shown = ", ".join(f"{s} {values[s]:{form}}" for s in systems if not np.isnan(values[s]))
-            st.plotly_chart(figure, key=f"small {lens}", config=_STILL, alt=f"{title}, {below}: {shown}")
+            figure = strip(shown, loaded.styles, values, points=points, form=form, high=top)
+            said = ", ".join(f"{s} {values[s]:{form}}" for s in shown if not np.isnan(values[s]))
+            st.plotly_chart(figure, key=f"small {lens}", config=_STILL, alt=f"{title}, {below}: {said}")
             st.caption(below)
 
 
 def _points(
-    loaded: state.Loaded, prompt_id: str | None, systems: list[str], lens: str
+    loaded: state.Loaded, prompt_id: str | None, shown: list[str], lens: str
 ) -> dict[str, list[float]] | None:
     """Single responses where the lens has a value for each, for one prompt; single prompts otherwise."""
     if prompt_id is None:
         rows = loaded.scores[(loaded.scores["lens"] == lens)]
-        return {s: rows.loc[rows["system"] == s, "value"].tolist() for s in systems}
+        return {s: rows.loc[rows["system"] == s, "value"].tolist() for s in shown}
     if lens != "words":
         return None
     rows = loaded.dataset.usable_responses
     rows = rows[rows["prompt_id"] == prompt_id]
-    return {s: rows.loc[rows["system"] == s, "text"].str.split().str.len().tolist() for s in systems}
+    return {s: rows.loc[rows["system"] == s, "text"].str.split().str.len().tolist() for s in shown}

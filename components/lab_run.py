@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components import compare_reading, fetching, preparing, state
+from components import compare_reading, fetching, preparing, state, systems
 from components.figures.gauge import gauge
 from components.figures.map import map_figure
 from components.reading import body
@@ -103,7 +103,7 @@ def lab_map(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
         return
     drawn = state.map_of(loaded, prompt_id)
     dots = maps.dots(drawn, loaded.dataset)
-    shown = [s for r in ("base", "aligned", "in-context") for s in loaded.dataset.systems_with_role(r)][:6]
+    shown = systems.default(loaded.dataset)
     fresh, texts = _fresh(loaded, drawn, run)
     figure = map_figure(
         dots[dots["system"].isin(shown)],

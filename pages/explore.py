@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from components import explore, picker, selection, state, systems
+from components import explore, picker, selection, state
 from components.guard import guarded
 from components.reading import reading_panel
 from components.sentences import explain
-from core import lenses
 
 
 @guarded
@@ -16,25 +15,7 @@ def page() -> None:
     scope = st.session_state.get("scope", explore.PROMPT_ONLY)
     shown = prompt_id if scope != explore.WHOLE else None
     sentences = st.container()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        chosen_systems = systems.chooser(loaded)
-        st.space("stretch")
-        colour_by = st.selectbox(
-            "Colour by",
-            explore.colour_choices(loaded),
-            format_func=lambda c: lenses.LENSES[c].name if c in lenses.LENSES else c,
-            key="colour_by",
-            persist_state="session",
-            width=160,
-        )
-        st.segmented_control(
-            "Show",
-            [explore.PROMPT_ONLY, explore.WHOLE],
-            default=explore.PROMPT_ONLY,
-            required=True,
-            key="scope",
-            persist_state="session",
-        )
+    chosen_systems, colour_by = explore.controls(loaded)
     loaded = state.part(loaded, shown, chosen_systems)
     sentences.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
     picture, reading = st.columns([1.9, 1], gap="medium")
