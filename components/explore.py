@@ -154,7 +154,7 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, shown: l
         parts.append(f"{left_out} without a vector (empty or unusable) left out")
     split, _ = state.longer(loaded)
     if split:
-        parts.append(f"{split} longer ones were encoded in parts and averaged")
+        parts.append(f"texts longer than the encoder reads ({split}) were encoded in parts and averaged")
     parts.append("near means similar; distances across the picture mean little")
     st.caption(" · ".join(part for part in parts if part))
 

@@ -81,7 +81,8 @@ def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, s
         "marker": {
             "symbol": style.shape,
             "size": (12 if total <= 400 else 6) * _EVEN.get(style.shape, 1.0) + np.round(5 * np.log2(counts), 1),
-            "line": {"width": 0.8, "color": "rgba(255,255,255,0.75)"},
+            # Of an open shape the line is all there is, and takes the colour of the marker.
+            "line": {"width": 2.2 if "-open" in style.shape else 0.8, "color": "rgba(255,255,255,0.75)"},
             "opacity": 0.9,
         },
         "selected": {"marker": {"opacity": 1}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import fetching, preparing
 from core import vectors
 from core.dataset import Dataset
 from core.workspace import Workspace
@@ -91,6 +93,25 @@ def test_without_vectors_the_texts_can_be_read_and_the_map_is_offered(
     assert "84 MB" in said(app) and "Apache" in said(app)
     assert any(b.label.startswith("Fetch") for b in app.button)
     assert "Boil water and wait." in said(app)
+
+
+def test_without_vectors_the_prompt_at_hand_is_encoded_and_drawn(
+    open_app: Open, space: Workspace, small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = vectors.HashEncoder()
+    encoder.key = vectors.DEFAULT_KEY
+    monkeypatch.setattr(preparing, "encoder", lambda: encoder)
+    monkeypatch.setattr(fetching, "missing", lambda *ids: [])
+    space.save(small)
+    app = open_app(dataset="small", prompt="tea")
+    deadline = time.monotonic() + 20
+    while not any(t.get("customdata") for t in figure(app)["data"]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception and not app.error
+    assert "6 usable of 6 responses" in said(app) and "in meaning they agree" in said(app)
+    assert vectors.coverage(small, space) == (6, 11)
+    assert vectors.stored(small, space) is None, "the other prompt is not encoded"
 
 
 @pytest.mark.parametrize("texts", [[], ["one"], ["a b", "c d"], ["same"] * 20, ["", "  "], ["a", "b", "c", "d", "e"]])
