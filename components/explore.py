@@ -8,7 +8,7 @@ import streamlit as st
 
 from components import preparing, selection, state, systems
 from components.figures.map import COLOUR_BY, map_figure
-from components.figures.strips import strip
+from components.figures.strips import beside, strip
 from components.sentences import value_of
 from components.text import literal
 from components.theme import CLUSTER_COLOURS, Style, icon
@@ -25,9 +25,9 @@ _STILL = {"displayModeBar": False, "scrollZoom": False}
 _LISTED = 6  # clusters that are listed below the map
 PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
 _FIGURES = (
-    ("words", "Length", "words a response", ".0f", None),
-    ("pairwise_jaccard_simple", "Similarity within", "share of words that two responses have in common", ".2f", 0.3),
-    ("list_share", "Lists", "share of responses that are lists", ".0%", 1.0),
+    ("words", "Length", "words in a response", ".0f", None),
+    ("pairwise_jaccard_simple", "Similarity within", "words that two responses share", ".2f", 0.3),
+    ("list_share", "Lists", "responses that are lists", ".0%", 1.0),
 )
 
 
@@ -161,16 +161,14 @@ def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, shown: l
 
 def small_figures(loaded: state.Loaded, prompt_id: str | None, shown: list[str]) -> None:
     """Length, similarity within each system, and the share of lists, side by side."""
-    columns = st.columns(3, gap="medium")
-    for column, (lens, title, below, form, top) in zip(columns, _FIGURES, strict=True):
+    parts, said = [], []
+    for lens, title, below, form, top in _FIGURES:
         values = {s: value_of(loaded.scores, prompt_id, s, lens) for s in shown}
         points = _points(loaded, prompt_id, shown, lens)
-        with column:
-            st.markdown(f"###### {title}")
-            figure = strip(shown, loaded.styles, values, points=points, form=form, high=top)
-            said = ", ".join(f"{s} {values[s]:{form}}" for s in shown if not np.isnan(values[s]))
-            st.plotly_chart(figure, key=f"small {lens}", config=_STILL, alt=f"{title}, {below}: {said}")
-            st.caption(below)
+        figure = strip(shown, loaded.styles, values, points=points, form=form, high=top)
+        parts.append((f"<b>{title}</b><br>{below}", figure))
+        said += [f"{title}, {below}: "] + [f"{s} {values[s]:{form}}; " for s in shown if not np.isnan(values[s])]
+    st.plotly_chart(beside(parts), key="small_figures", config=_STILL, alt="".join(said))
 
 
 def _points(
