@@ -81,10 +81,10 @@ def prompt_picker(loaded: state.Loaded) -> str:
             help="A lens puts those prompts first on which the systems differ most in it.",
             persist_state="session",
         )
-        _step("Previous prompt", ":material/chevron_left:", ids[(place - 1) % len(ids)])
-        _step("Next prompt", ":material/chevron_right:", ids[(place + 1) % len(ids)])
+        _step("Back", "Previous prompt", ":material/chevron_left:", ids[(place - 1) % len(ids)])
+        _step("Next", "Next prompt", ":material/chevron_right:", ids[(place + 1) % len(ids)])
     return current
 
 
-def _step(label: str, icon: str, target: str) -> None:
-    st.button("", icon=icon, help=label, key=label, on_click=state.choose_prompt, args=(target,))
+def _step(label: str, what: str, icon: str, target: str) -> None:
+    st.button(label, icon=icon, help=what, key=what, on_click=state.choose_prompt, args=(target,))

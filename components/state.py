@@ -130,12 +130,25 @@ def _quick_map(key: str, prompt_id: str | None, _loaded: Loaded) -> maps.Map:
 
 
 def map_of(loaded: Loaded, prompt_id: str | None) -> maps.Map:
-    """The map of one prompt or (None) of the whole dataset: the UMAP one where it is there, else a quick one.
+    """The map of one prompt or (None) of the whole dataset, which must have vectors.
 
-    The dataset must have vectors.
+    The UMAP one where it is there, else that of the dataset it was derived from, else a quick one.
     """
     ready = maps.existing(loaded.dataset, workspace(), loaded.vectors, prompt_id, "umap")
-    return ready if ready is not None else _quick_map(loaded.key, prompt_id, loaded)
+    ready = ready or _extended_map(loaded.key, prompt_id, loaded)
+    return ready or _quick_map(loaded.key, prompt_id, loaded)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _extended_map(key: str, prompt_id: str | None, _loaded: Loaded) -> maps.Map | None:
+    """For a derived dataset: the map of the dataset that it came from, with its own responses placed on it."""
+    parent = str(_loaded.dataset.meta.get("derived_from", ""))
+    if parent not in workspace().names() or _loaded.vectors is None:
+        return None
+    before = load(parent)
+    if before.vectors is None or prompt_id not in {None, *before.dataset.prompts["prompt_id"]}:
+        return None
+    return maps.extend(map_of(before, prompt_id), _loaded.dataset, _loaded.vectors, prompt_id=prompt_id)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.dataset import Dataset
 from core.errors import OvertonError
 from core.maps.build import Map
+from core.vectors import select
 from core.vectors.encoders import unit
 
 NEAREST = 5
@@ -48,3 +50,31 @@ def place(
     copies = values[:, 0] > 1 - SAME
     places[good[copies]] = xy[near[copies, 0]]
     return places
+
+
+def extend(drawn: Map, dataset: Dataset, vectors: NDArray[Any], *, prompt_id: str | None = None) -> Map | None:
+    """The map of a dataset that was derived from the one of `drawn`: old responses stay, new ones are placed.
+
+    `vectors` is aligned with `dataset.responses`. None where a response of the old map is not in the dataset.
+    """
+    chosen = select(dataset, vectors, prompt_id)
+    ids = dataset.responses["response_id"].to_numpy(dtype=str)
+    here = {rid: k for k, rid in enumerate(ids[chosen.positions].tolist())}
+    if not len(drawn) or not set(drawn.response_ids.tolist()) <= set(here):
+        return None
+    old = np.array([here[rid] for rid in drawn.response_ids.tolist()])
+    new = np.setdiff1d(np.arange(len(here)), old)
+    rows = np.asarray(vectors)[chosen.positions]
+    xy = np.empty((len(here), 2), dtype=np.float32)
+    xy[old] = drawn.xy
+    xy[new] = place(drawn, rows[old], rows[new])
+    return Map(
+        response_ids=ids[chosen.positions],
+        text_keys=chosen.text_keys,
+        xy=xy,
+        method=drawn.method,
+        note=f"{len(new)} later responses were placed on the map that was there." if len(new) else drawn.note,
+        left_out=tuple(ids[chosen.left_out].tolist()),
+        prompt_id=drawn.prompt_id,
+        parameters=drawn.parameters,
+    )

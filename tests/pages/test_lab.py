@@ -102,6 +102,9 @@ def test_a_run_generates_and_is_saved(open_app: Open, with_vectors: Dataset, spa
     assert not app.exception and not app.error
     assert "lab: fixed examples" in space.load("small + lab").roles()
     assert app.session_state["dataset"] == "small + lab"
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception and not app.error
+    assert any("3 later responses were placed on the map that was there" in c.value for c in app.caption)
 
 
 def test_a_slider_moved_meanwhile_loses_nothing(open_app: Open, with_vectors: Dataset) -> None:
