@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from dataclasses import replace
@@ -114,13 +113,13 @@ def hint_editor(loaded: state.Loaded, prompt_id: str) -> str:
     """The hint for this prompt; the one of the dataset, where there is one, to begin with."""
     kept = st.session_state.setdefault(HINT, {})
     shipped = shipped_hint(loaded, prompt_id)
-    if prompt_id not in kept:
-        kept[prompt_id] = shipped
+    place = (loaded.dataset.name, prompt_id)
+    kept.setdefault(place, shipped)
     key = f"hint {prompt_id}"
-    st.session_state[key] = kept[prompt_id]
+    st.session_state[key] = kept[place]
 
     def changed() -> None:
-        kept[prompt_id] = st.session_state[key] or ""
+        kept[place] = st.session_state[key] or ""
 
     st.text_area(
         "Hint (a low-resolution summary of the wanted content; leave it empty for none)",
@@ -129,9 +128,9 @@ def hint_editor(loaded: state.Loaded, prompt_id: str) -> str:
         on_change=changed,
         placeholder="One or two sentences on what a good answer says.",
     )
-    if shipped and kept[prompt_id] == shipped:
+    if shipped and kept[place] == shipped:
         st.caption("This hint summarises sample 0 of the aligned system: it has looked at the answer (an oracle).")
-    return kept[prompt_id]
+    return str(kept[place])
 
 
 def shipped_hint(loaded: state.Loaded, prompt_id: str) -> str:
@@ -154,7 +153,7 @@ def prompt_of(loaded: state.Loaded, prompt_id: str) -> tuple[str, str]:
         placeholder="Leave empty to use the prompt above",
     )
     if own and own.strip():
-        return f"lab-{hashlib.sha256(own.strip().encode()).hexdigest()[:10]}", own.strip()
+        return lab.own_prompt_id(own), own.strip()
     return prompt_id, loaded.dataset.prompt_text(prompt_id)
 
 

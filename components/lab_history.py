@@ -19,6 +19,8 @@ def controls(loaded: state.Loaded, spec: lab.Spec) -> None:
         fetching.offer(wanted, "To generate here, the base model is needed. It will be fetched once:")
         return
     warm_up(spec.model)
+    if spec.model in _warming() and not lab.is_built(spec.model):
+        st.fragment(_until_loaded, run_every=1.0)(spec.model)
     run = lab_run.current_run()
     with st.container(horizontal=True):
         st.button(
@@ -49,6 +51,17 @@ def warm_up(model: str) -> None:
         )
 
 
+def _until_loaded(model: str) -> None:
+    """Say that the model is being loaded; the page is drawn anew, with the count of tokens, when it is there."""
+    job = _warming()[model]
+    if lab.is_built(model):
+        st.rerun()
+    elif job.error:
+        st.error(literal(job.error, 600), icon=":material/error:")
+    else:
+        st.caption(f":material/hourglass_top: Loading {literal(model)} … {job.seconds:.0f} s")
+
+
 def watch(loaded: state.Loaded, prompt_id: str) -> None:
     """Progress, map, numbers and texts of the run.
 
@@ -56,7 +69,7 @@ def watch(loaded: state.Loaded, prompt_id: str) -> None:
     sample is finished or gets its vector, since drawing them takes time from the model.
     """
     run = lab_run.current_run()
-    mine = run if run is not None and run.spec.prompt_id == prompt_id else None
+    mine = run if run is not None and _about(run, loaded, prompt_id) else None
     st.session_state[_SEEN] = _seen(run)
     every = 0.6 if run is not None and (not _over(run) or _waits_for_vectors(run)) else None
     if run is not None:
@@ -68,6 +81,12 @@ def watch(loaded: state.Loaded, prompt_id: str) -> None:
         st.caption("Press Generate: the samples appear here as they finish, as text and as stars on the map.")
     else:
         st.fragment(lab_run.samples_view, run_every=every)(mine)
+
+
+def _about(run: lab.Run, loaded: state.Loaded, prompt_id: str) -> bool:
+    """Whether a run is about the prompt that is looked at, whichever dataset it was begun from."""
+    own = prompt_id == run.spec.prompt_id == lab.own_prompt_id(run.spec.prompt)
+    return own or lab.answers(run, loaded.dataset, prompt_id)
 
 
 def _seen(run: lab.Run | None) -> tuple[object, ...]:
@@ -142,4 +161,5 @@ def _earlier() -> None:
 
 
 def _show(run: lab.Run) -> None:
+    lab.recall_vectors(state.workspace(), run, vectors.DEFAULT_KEY)
     st.session_state[lab_run.RUN] = run

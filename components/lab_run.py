@@ -95,13 +95,16 @@ def _sample_line(sample: Sample) -> str:
 
 def lab_map(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
     """The base and the aligned distribution, and the new samples on the same map."""
-    if prompt_id not in set(loaded.dataset.prompts["prompt_id"]):
-        st.caption("A prompt of your own has no map to land on; its numbers and texts are shown below.")
+    own = prompt_id not in set(loaded.dataset.prompts["prompt_id"])
+    if own and (loaded.vectors is None or not len(loaded.vectors)):
+        st.caption("A prompt of your own is drawn on the map of the whole dataset, once that has one (see Explore).")
         return
     if loaded.vectors is None:
         preparing.offer_vectors(loaded, prompt_id)
         return
-    drawn = state.map_of(loaded, prompt_id)
+    if own:
+        st.caption("The whole dataset, since nobody else was asked this: stars land among responses that are alike.")
+    drawn = state.map_of(loaded, None if own else prompt_id)
     dots = maps.dots(drawn, loaded.dataset)
     shown = systems.default(loaded.dataset)
     fresh, texts = _fresh(loaded, drawn, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import threading
@@ -24,9 +25,11 @@ from core.generation.journal import Journal
 from core.models import locate
 from core.prompting import Example
 from core.vectors import Encoder, VectorStore, keys_of, store_file
+from core.vectors.encoders import unit
 from core.workspace import Workspace
 
 _BUILT: dict[str, Generator] = {}
+_LOCKS: dict[str, threading.Lock] = {}
 _BUILDING = threading.Lock()
 
 
@@ -35,7 +38,12 @@ def generator(model: str) -> Generator:
 
     Raises `OvertonError` where the model is not fetched or cannot be loaded.
     """
+    made = _BUILT.get(model)
+    if made is not None:
+        return made
     with _BUILDING:
+        own = _LOCKS.setdefault(model, threading.Lock())
+    with own:  # only those who want this model wait for it
         if model not in _BUILT:
             from core.generation.local import LocalGenerator
 
@@ -46,8 +54,7 @@ def generator(model: str) -> Generator:
 
 def use_generator(model: str, made: Generator) -> None:
     """Register a generator under a model id, for instance the fake one."""
-    with _BUILDING:
-        _BUILT[model] = made
+    _BUILT[model] = made
 
 
 def is_built(model: str) -> bool:
@@ -72,6 +79,11 @@ class Spec:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**asdict(self), "sampling": self.sampling.as_dict(), "seeds": list(self.seeds)}
+
+
+def own_prompt_id(prompt: str) -> str:
+    """The id of a prompt that is not one of a dataset."""
+    return f"lab-{hashlib.sha256(prompt.strip().encode()).hexdigest()[:10]}"
 
 
 def fresh_seeds(n: int) -> tuple[int, ...]:
@@ -125,7 +137,9 @@ def start_run(
 
     def work(job: jobs.Job) -> None:
         job.progress("loading the model", 0, len(spec.seeds))
-        made = build(spec.model)
+        made = _unless_stopped(lambda: build(spec.model), job.cancel)
+        if made is None:
+            return
         run.revision = made.revision
         journal.append({"run": run.run_id, "created": created, "revision": made.revision, "spec": spec.as_dict()})
         job.progress("reading the context", 0, len(spec.seeds))
@@ -149,6 +163,27 @@ def start_run(
     return run
 
 
+def _unless_stopped(build: Callable[[], Generator], cancel: threading.Event) -> Generator | None:
+    """What `build` makes, or None as soon as `cancel` is set: the model then arrives for the next run."""
+    box: list[Generator | BaseException] = []
+
+    def work() -> None:
+        try:
+            box.append(build())
+        except BaseException as error:  # raised again where somebody waits for it
+            box.append(error)
+
+    thread = threading.Thread(target=work, daemon=True, name="building a model")
+    thread.start()
+    while thread.is_alive():
+        if cancel.is_set():
+            return None
+        thread.join(0.05)
+    if isinstance(box[0], BaseException):
+        raise box[0]
+    return box[0]
+
+
 def _encode_later(workspace: Workspace, run: Run, sample: Sample, encoder: Encoder) -> None:
     """Encode in a lane of its own, so that the next tokens do not wait for the encoder."""
 
@@ -165,6 +200,20 @@ def _encode_later(workspace: Workspace, run: Run, sample: Sample, encoder: Encod
         run.vectors[sample.index] = vector[0]
 
     jobs.start("a vector", work, lane="encoder")
+
+
+def answers(run: Run, dataset: Dataset, prompt_id: str) -> bool:
+    """Whether a run is about this prompt of this dataset: ids such as "0" stand for other texts elsewhere."""
+    texts = dataset.prompts.loc[dataset.prompts["prompt_id"] == prompt_id, "text"]
+    return run.spec.prompt_id == prompt_id and texts.str.strip().tolist() == [run.spec.prompt.strip()]
+
+
+def recall_vectors(workspace: Workspace, run: Run, encoder_key: str) -> None:
+    """Give a run that was read from disk the vectors that the workspace keeps of its samples."""
+    texts = {sample.index: sample.text.strip() for sample in run.finished() if sample.text.strip()}
+    keys = dict(zip(texts, keys_of(pd.Series(list(texts.values()), dtype="str")).tolist(), strict=True))
+    known = VectorStore(store_file(workspace)).get(encoder_key, list(keys.values()))
+    run.vectors.update({index: unit(known[key][0][None])[0] for index, key in keys.items() if key in known})
 
 
 def load_runs(workspace: Workspace, *, limit: int = 50) -> list[Run]:
@@ -193,23 +242,25 @@ def _run_from(rows: Sequence[Mapping[str, Any]]) -> Run:
 def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, name: str) -> Dataset:
     """A derived dataset with the run as one more system; the dataset that it came from does not change.
 
-    Raises `OvertonError` where no sample is finished or a name is taken.
+    Samples that were stopped are left out. A prompt that the dataset does not have, or has under another text, is
+    added. Raises `OvertonError` where no sample is finished or a name is taken.
     """
-    samples = run.finished()
+    samples = [sample for sample in run.finished() if sample.finish_reason in ("stop", "length")]
     if not samples:
-        raise OvertonError("No sample is finished yet: wait for the first one, then save.")
+        raise OvertonError("No sample is finished: let at least one come to its end, then save.")
     if not system:
         raise OvertonError("Give the new system a name.")
     if system in dataset.roles():
         raise OvertonError(f"{dataset.name!r} already has a system named {system!r}: choose another name.")
     spec = run.spec
-    if spec.prompt_id not in set(dataset.prompts["prompt_id"]):
-        dataset = dataset.with_prompt(spec.prompt_id, spec.prompt, "lab")
+    prompt_id = spec.prompt_id if answers(run, dataset, spec.prompt_id) else own_prompt_id(spec.prompt)
+    if prompt_id not in set(dataset.prompts["prompt_id"]):
+        dataset = dataset.with_prompt(prompt_id, spec.prompt, "lab")
     shown = {"examples": sum(e.on for e in spec.examples), "hint": spec.hint, "run": run.run_id}
     parameters = {**spec.sampling.as_dict(), "revision": run.revision, **shown}
     responses = pd.DataFrame(
         {
-            "prompt_id": spec.prompt_id,
+            "prompt_id": prompt_id,
             "system": system,
             "sample": [s.index for s in samples],
             "text": [storable(s.text) for s in samples],
@@ -229,7 +280,7 @@ def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, n
             "parameters": json.dumps(parameters, ensure_ascii=False),
         },
         responses,
-        pd.DataFrame([{"prompt_id": spec.prompt_id, "system": system, "text": spec.context}]),
+        pd.DataFrame([{"prompt_id": prompt_id, "system": system, "text": spec.context}]),
     )
     workspace.save(derived)
     return derived

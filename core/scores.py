@@ -44,7 +44,8 @@ def scores(dataset: Dataset, workspace: Workspace, vectors: Vectors | None) -> p
 
     `vectors` is aligned with `dataset.responses`; without it the measures that need vectors are left out.
     """
-    if dataset.name in workspace.names() and workspace.is_shipped(dataset.name):
+    # Other roles may mean another aligned system than the one that the shipped values compare with.
+    if workspace.is_shipped(dataset.name) and not workspace.roles_changed(dataset.name):
         shipped = workspace.path(dataset.name) / FILE
         if shipped.is_file():
             return pd.read_parquet(shipped)

@@ -9,6 +9,7 @@ Datasets are never overwritten; every file is written beside its place and renam
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ import pandas as pd
 import platformdirs
 
 from core.dataset import ROLES, Dataset, check_name
-from core.errors import OvertonError
+from core.errors import OvertonError, reason_of, user_path
 
 FORMAT = 1
 SHIPPED = Path(__file__).resolve().parent.parent / "data"
@@ -35,14 +36,21 @@ FRAMES = ("prompts", "systems", "responses", "contexts")
 def default_root() -> Path:
     """The workspace folder: `OVERTON_WORKSPACE`, or `overton-lens` in the user's data folder."""
     named = os.environ.get("OVERTON_WORKSPACE")
-    return Path(named).expanduser() if named else Path(platformdirs.user_data_dir("overton-lens", appauthor=False))
+    return user_path(named) if named else Path(platformdirs.user_data_dir("overton-lens", appauthor=False))
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it is renamed to `path` when the block ends without an error."""
+    """Yield a temporary path beside `path`; it is renamed to `path` when the block ends without an error.
+
+    Where `path` is a link, the file that it leads to is replaced. Raises `OSError` where something is there that is
+    no regular file, such as a device.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.parent / f".{path.name[:100]}.{uuid.uuid4().hex}.part"  # unlike mkstemp: the user's usual permissions
+    part = path.parent / f".{path.name[:40]}.{uuid.uuid4().hex}.part"  # unlike mkstemp: the user's usual permissions
     part.touch(exist_ok=False)
     try:
         yield part
@@ -118,6 +126,25 @@ def read_dataset(folder: Path) -> Dataset:
     return Dataset.build(str(manifest.get("name")), **frames, meta=meta if isinstance(meta, dict) else {})
 
 
+def _folders(folder: Path) -> list[Path]:
+    """What is in a folder of datasets and not hidden, sorted; nothing where the folder is not there."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise OvertonError(
+            f"{folder} cannot be read ({reason_of(error)}): allow it, or set OVERTON_WORKSPACE to another folder."
+        ) from error
+
+
+def _has_manifest(folder: Path) -> bool:
+    try:
+        return (folder / "manifest.json").exists()
+    except OSError:
+        return True  # it is locked, so it may be a dataset: reading it says what is wrong
+
+
 def _folded(name: str) -> str:
     """What two names have in common that some file system would put into the same folder."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
@@ -127,7 +154,7 @@ class Workspace:
     """A folder on disk that holds what the user imported, computed and generated, beside the shipped datasets."""
 
     def __init__(self, root: Path | str | None = None, *, shipped: Path = SHIPPED) -> None:
-        self.root = Path(root).expanduser() if root is not None else default_root()
+        self.root = user_path(root) if root is not None else default_root()
         self.shipped = shipped
 
     def folder(self, *parts: str) -> Path:
@@ -143,14 +170,13 @@ class Workspace:
 
     def _shipped(self) -> dict[str, Path]:
         found = {}
-        for file in sorted(self.shipped.glob("[!.]*/manifest.json")):
+        for folder in filter(_has_manifest, _folders(self.shipped)):
             with suppress(OvertonError):  # a damaged copy must not hide the others
-                found[str(read_manifest(file.parent).get("name"))] = file.parent
+                found[str(read_manifest(folder).get("name"))] = folder
         return found
 
     def _own(self) -> dict[str, Path]:
-        paths = sorted((self.root / "datasets").glob("[!.]*/manifest.json"))
-        return {p.parent.name: p.parent for p in paths}
+        return {folder.name: folder for folder in filter(_has_manifest, _folders(self.root / "datasets"))}
 
     def names(self) -> list[str]:
         """Names of all datasets, the shipped ones first."""
@@ -177,7 +203,7 @@ class Workspace:
     def free_name(self, name: str) -> str:
         """`name`, or `name-2`, `name-3` … where that is taken (whatever the case of its letters)."""
         check_name(name)
-        folders = (self.root / "datasets").glob("[!.]*")  # also one without a manifest holds its name
+        folders = _folders(self.root / "datasets")  # also one without a manifest holds its name
         taken = {_folded(n) for n in [*self.names(), *(f.name for f in folders)]}
         candidate, k = name, 2
         while _folded(candidate) in taken:
@@ -228,6 +254,10 @@ class Workspace:
         except (OSError, ValueError):
             return {}
         return {str(k): str(v) for k, v in loaded.items()} if isinstance(loaded, dict) else {}
+
+    def roles_changed(self, name: str) -> bool:
+        """Whether the user has given systems of a dataset other roles than it was written with."""
+        return bool(self._roles(name))
 
     def set_roles(self, name: str, roles: Mapping[str, str]) -> None:
         """Keep other roles for systems of a dataset; the dataset itself does not change.

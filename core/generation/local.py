@@ -47,6 +47,8 @@ class LocalGenerator:
                 f"transformers, or a hub id that this machine can reach ({type(error).__name__})."
             ) from error
         self._net.to(self._device).eval()
+        if revision == "hub":
+            self.revision = str(getattr(self._net.config, "_commit_hash", None) or "unknown")[:12]
         self.chat = bool(self._tokenizer.chat_template)
         self.limit = int(getattr(self._net.config, "max_position_embeddings", 0) or 2048)
         self._lock = Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -11,8 +12,9 @@ from pathlib import Path
 import platformdirs
 
 from core.errors import OvertonError
-from core.models.download import OnProgress, fetch_entry
+from core.models.download import OnProgress, fetch_entry, sha256_of
 from core.models.source import Entry, Package
+from core.vectors.encoders import revision_of
 from core.workspace import SHIPPED
 
 __all__ = ["Entry", "Located", "OnProgress", "Package", "catalogue", "entry", "fetch", "local_folder", "locate"]
@@ -64,7 +66,7 @@ def fetch(model_id: str, *, progress: OnProgress | None = None, cancel: object =
 
 @dataclass(frozen=True)
 class Located:
-    """A model that can be loaded: `source` is a folder or a hub id; `revision` is known for catalogue models."""
+    """A model that can be loaded: `source` is a folder or a hub id; `revision` is "hub" until that is loaded."""
 
     model: str
     source: str
@@ -72,16 +74,37 @@ class Located:
 
 
 def locate(model: str) -> Located:
-    """Find a model by catalogue id, folder or hub id. Raises `OvertonError` where it is not fetched or unknown."""
+    """Find a model by catalogue id, folder, GGUF file or hub id.
+
+    A GGUF file is converted the first time. Raises `OvertonError` where a model is not fetched, unknown or damaged.
+    """
     if model in catalogue():
         folder = local_folder(model)
         if folder is None:
             raise OvertonError(f"{model} is not on this machine yet: fetch it first.")
         return Located(model, str(folder), entry(model).revision)
-    if Path(model).expanduser().is_dir():
-        return Located(Path(model).name, str(Path(model).expanduser()), "local folder")
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return Located(path.name, str(path), revision_of(path))
+    if path.suffix == ".gguf" and path.is_file():
+        return _from_gguf(path)
     if model.count("/") == 1 and not model.startswith((".", "/", "~")):
         return Located(model, model, "hub")
     raise OvertonError(
         f"{model!r} is neither a model of the catalogue, nor a folder, nor a hub id such as owner/name."
     )
+
+
+def _from_gguf(file: Path) -> Located:
+    """Convert a GGUF file once, into the models folder. Raises `OvertonError` for one that cannot be read."""
+    from core.models.convert import check_gguf, gguf_to_folder
+
+    check_gguf(file)
+    revision = sha256_of(file)[:12]
+    folder = models_root() / f"{file.stem}@{revision}"
+    if not (folder / "config.json").is_file():
+        models_root().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=models_root(), prefix=f".{file.stem}.") as work:
+            gguf_to_folder(file, Path(work) / "ready")
+            (Path(work) / "ready").rename(folder)
+    return Located(file.stem, str(folder), revision)

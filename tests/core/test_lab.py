@@ -146,9 +146,89 @@ def test_a_run_becomes_a_system_of_a_derived_dataset(workspace: Workspace, small
 
 
 def test_a_prompt_of_ones_own_is_added_to_the_derived_dataset(workspace: Workspace, small: Dataset) -> None:
-    run = finish(lab.start_run(workspace, spec(prompt_id="lab-1", prompt="Why?"), build=fake()))
+    own = lab.own_prompt_id("Why?")
+    run = finish(lab.start_run(workspace, spec(prompt_id=own, prompt="Why?"), build=fake()))
     derived = lab.save_run(workspace, run, small, system="lab", name="derived")
-    assert derived.prompt_text("lab-1") == "Why?"
+    assert derived.prompt_text(own) == "Why?"
+
+
+def test_a_run_is_not_taken_for_another_prompt_of_the_same_id(workspace: Workspace, small: Dataset) -> None:
+    run = finish(lab.start_run(workspace, spec(prompt="What is in the tea chest?"), build=fake()))
+    assert not lab.answers(run, small, "tea")
+    derived = lab.save_run(workspace, run, small, system="lab", name="derived")
+    mine = derived.responses[derived.responses["system"] == "lab"]["prompt_id"].unique().tolist()
+    assert [derived.prompt_text(p) for p in mine] == ["What is in the tea chest?"]
+    assert derived.prompt_text("tea") == "How do I make tea?"
+
+
+def test_stopped_samples_are_not_saved(workspace: Workspace, small: Dataset) -> None:
+    run = lab.start_run(workspace, spec(6), build=fake(0.03))
+    while len(run.samples) < 2:
+        time.sleep(0.01)
+    assert run.job is not None
+    run.job.stop()
+    finish(run)
+    ended = [s.text for s in run.finished() if s.finish_reason != "cancelled"]
+    assert len(ended) < len(run.samples)
+    derived = lab.save_run(workspace, run, small, system="lab", name="derived")
+    assert derived.responses.loc[derived.responses["system"] == "lab", "text"].tolist() == ended
+
+
+def test_stop_does_not_wait_for_a_model_that_loads(workspace: Workspace) -> None:
+    go_on = threading.Event()
+
+    def build(model: str) -> FakeGenerator:
+        go_on.wait(20)
+        return FakeGenerator()
+
+    run = lab.start_run(workspace, spec(), build=build)
+    time.sleep(0.1)
+    assert run.job is not None
+    run.job.stop()
+    asked = time.monotonic()
+    finish(run)
+    assert time.monotonic() - asked < 2 and run.job.state == "stopped"
+    go_on.set()
+
+
+def test_one_model_that_loads_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "_BUILT", {})
+    lab.use_generator("ready", FakeGenerator())
+    go_on, inside = threading.Event(), threading.Event()
+
+    def slow(model: str) -> None:
+        inside.set()
+        go_on.wait(20)
+        raise OvertonError("no such model")
+
+    monkeypatch.setattr(lab, "locate", slow)
+
+    def visit() -> None:
+        with pytest.raises(OvertonError):
+            lab.generator("slow")
+
+    visitor = threading.Thread(target=visit)
+    visitor.start()
+    assert inside.wait(5)
+    other = threading.Thread(target=lab.generator, args=("ready",))
+    other.start()
+    other.join(2)
+    assert not other.is_alive()
+    go_on.set()
+    visitor.join()
+
+
+def test_vectors_of_an_earlier_run_are_remembered(workspace: Workspace) -> None:
+    encoder = vectors.HashEncoder()
+    run = finish(lab.start_run(workspace, spec(), build=fake(), encoder=encoder))
+    deadline = time.monotonic() + 10
+    while len(run.vectors) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (again,) = lab.load_runs(workspace)
+    assert again.vectors == {}
+    lab.recall_vectors(workspace, again, encoder.key)
+    assert set(again.vectors) == {0, 1, 2, 3}
+    assert again.vectors[2] == pytest.approx(run.vectors[2], abs=2e-3)
 
 
 def test_nothing_to_save_is_said(workspace: Workspace, small: Dataset) -> None:

@@ -170,8 +170,12 @@ def test_locate_knows_catalogue_folder_and_hub(tmp_path: Path, monkeypatch: pyte
     assert models.locate("gemma-3-270m").source == str(folder)
     assert models.locate(str(tmp_path)).source == str(tmp_path)
     assert models.locate("owner/name") == models.Located("owner/name", "owner/name", "hub")
+    assert len(models.locate(str(tmp_path)).revision) == 12
     with pytest.raises(OvertonError, match="neither"):
         models.locate("nonsense")
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF and then nothing")
+    with pytest.raises(OvertonError, match="not a complete GGUF file"):
+        models.locate(str(tmp_path / "bad.gguf"))
     with pytest.raises(OvertonError, match="there are: gemma"):
         models.entry("nonsense")
 

@@ -7,7 +7,7 @@ import pytest
 
 from core import scores, vectors
 from core.dataset import Dataset
-from core.workspace import Workspace
+from core.workspace import Workspace, write_dataset
 
 
 def test_values_are_computed_once_and_kept(
@@ -50,3 +50,14 @@ def test_the_representative_has_the_most_usable_responses(small: Dataset) -> Non
     rows = both.responses[~((both.responses["system"] == "plain") & (both.responses["sample"] == 0))]
     fewer = Dataset.build("x", prompts=both.prompts, systems=both.systems, responses=rows)
     assert scores.representative(fewer, "base") == "tuned"
+
+
+def test_shipped_values_are_left_where_roles_were_changed(workspace: Workspace, small: Dataset) -> None:
+    folder = workspace.shipped / "small"
+    write_dataset(small, folder)
+    shipped = scores.compute(small, None).assign(value=7.0)
+    scores.write_shipped(shipped, folder)
+    assert set(scores.scores(workspace.load("small"), workspace, None)["value"]) == {7.0}
+    workspace.set_roles("small", {"plain": "aligned", "tuned": "base"})
+    turned = scores.scores(workspace.load("small"), workspace, None)
+    pd.testing.assert_frame_equal(turned, scores.compute(workspace.load("small"), None))
