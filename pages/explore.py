@@ -17,7 +17,7 @@ def page() -> None:
     sentences = st.container()
     chosen_systems, colour_by = explore.controls(loaded)
     loaded = state.part(loaded, shown, chosen_systems)
-    sentences.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown)))
+    sentences.markdown(" ".join(explain(loaded.dataset, loaded.scores, shown, chosen_systems)))
     picture, reading = st.columns([1.9, 1], gap="medium")
     with picture:
         dots = explore.map_or_offer(loaded, shown, chosen_systems, colour_by)

@@ -81,7 +81,7 @@ def test_every_colouring_draws(open_app: Open, with_vectors: Dataset, colour: st
 def test_the_whole_dataset_is_drawn(open_app: Open, with_vectors: Dataset) -> None:
     app = open_app(dataset="small", scope="whole dataset")
     assert "12 usable of 13 responses" in said(app)
-    assert "Over all prompts" in said(app)
+    assert "Over 2 prompts" in said(app)
 
 
 def test_without_vectors_the_texts_can_be_read_and_the_map_is_offered(
