@@ -66,7 +66,7 @@ def map_figure(
 
 def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, str], total: int) -> dict[str, Any]:
     counts = group["count"].to_numpy()
-    notes = ["" if n == 1 else f" · {n} equal texts" for n in counts]
+    notes = ["" if n == 1 else f"<br>· {n} equal texts" for n in counts]
     return {
         "type": "scattergl" if total > _MANY else "scatter",
         "mode": "markers",
@@ -76,7 +76,7 @@ def _trace(group: pd.DataFrame, system: str, style: Style, texts: Mapping[str, s
         "customdata": [[rid] for rid in group["response_id"]],
         "text": [hover(texts.get(rid, "")) for rid in group["response_id"]],
         "meta": plain(system),
-        "hovertemplate": "%{text}<extra>%{meta}</extra>",
+        "hovertemplate": "%{text}%{hovertext}<extra>%{meta}</extra>",
         "hovertext": notes,
         "marker": {
             "symbol": style.shape,

@@ -55,6 +55,13 @@ def test_hover_is_short_wrapped_and_literal() -> None:
     assert long not in str(figure), "the figure does not carry whole texts"
 
 
+def test_the_hover_says_how_many_equal_texts_a_dot_holds() -> None:
+    one, two = draw()["data"]
+    assert "%{hovertext}" in one["hovertemplate"], "what is not in the template is not shown"
+    assert one["hovertext"] == ["", ""]
+    assert two["hovertext"] == ["<br>· 5 equal texts"] * 2
+
+
 def test_a_system_name_is_escaped() -> None:
     nasty = "<img src=x onerror=alert(1)>"
     frame = dots().assign(system=nasty)
