@@ -9,6 +9,11 @@ import streamlit as st
 
 from components import state
 from components.text import visible
+from core.dataset import Dataset
+from core.export import FORMATS, export_bytes
+
+MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "jsonl": "application/jsonl"}
+LABELS = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
 
 
 def ids_of(event: Any) -> list[str]:
@@ -45,9 +50,8 @@ def selection_table(loaded: state.Loaded, selected: list[str]) -> None:
     shown = table[["system", "prompt_id", "sample", "words", "finish_reason", "text"]]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"##### {len(table)} selected")
-        st.download_button(
-            "CSV", shown.to_csv(index=False).encode(), "selection.csv", "text/csv", icon=":material/download:"
-        )
+        for format in FORMATS:
+            _download(loaded.dataset, table.index, format)
         st.button("Clear", icon=":material/close:", on_click=select, args=([],))
     st.dataframe(
         shown,
@@ -55,4 +59,18 @@ def selection_table(loaded: state.Loaded, selected: list[str]) -> None:
         height=min(38 + 35 * len(shown), 320),
         column_config={"text": st.column_config.TextColumn("text", width="large")},
         alt="The selected responses with system, prompt, sample, words and text",
+    )
+
+
+def _download(dataset: Dataset, rows: pd.Index, format: str) -> None:
+    """A button whose file is made at the click: these rows unaltered, with all that is known of them."""
+    st.download_button(
+        LABELS[format],
+        data=lambda: export_bytes(dataset, format, rows=rows),
+        file_name=f"{dataset.name}-selection.{format}",
+        mime=MIME[format],
+        icon=":material/download:",
+        key=f"selection {format}",
+        help=f"The selected responses as one {LABELS[format]} file, one row a response, texts unaltered.",
+        on_click="ignore",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import time
@@ -10,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from components import fetching, preparing
@@ -50,6 +53,45 @@ def test_a_selected_response_is_read_in_full_with_its_copies(open_app: Open, wit
     assert "The same text was sampled 2 times (also samples 2)." in said(app)
     assert "Nearest response of each other system" in said(app)
     assert len(app.dataframe[0].value) == 2
+
+
+@pytest.fixture
+def downloads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
+    """What the download buttons of the drawn page would save, by the key of the button."""
+    made: dict[str, Callable[[], bytes]] = {}
+    real = DeltaGenerator.download_button
+
+    def noted(self: DeltaGenerator, label: str, data: Any, *args: Any, **options: Any) -> bool:
+        made[str(options.get("key"))] = data
+        return real(self, label, data, *args, **options)
+
+    monkeypatch.setattr(DeltaGenerator, "download_button", noted)
+    monkeypatch.setattr(st, "download_button", lambda *a, **o: noted(st._main, *a, **o))
+    return made
+
+
+def test_a_selection_is_saved_unaltered_in_three_formats(
+    open_app: Open, space: Workspace, small: Dataset, downloads: dict[str, Callable[[], bytes]]
+) -> None:
+    odd = "a\u202eb \x07 <b>\r\nsecond line"
+    rows = small.responses.copy()
+    rows.loc[rows["response_id"] == "tuned/tea/1", "text"] = odd
+    changed = Dataset.build("small", prompts=small.prompts, systems=small.systems, responses=rows)
+    space.save(changed)
+    encoder = vectors.HashEncoder()
+    encoder.key = vectors.DEFAULT_KEY
+    vectors.vectors_for(changed, space, encoder)
+    open_app(dataset="small", prompt="tea", selected_responses=["tuned/tea/1"])
+    tables = {
+        "csv": pd.read_csv(io.BytesIO(downloads["selection csv"]()), lineterminator="\n"),
+        "jsonl": pd.DataFrame([json.loads(line) for line in downloads["selection jsonl"]().splitlines()]),
+        "parquet": pd.read_parquet(io.BytesIO(downloads["selection parquet"]())),
+    }
+    for format, table in tables.items():
+        assert table["response_id"].tolist() == ["tuned/tea/1"], format
+        assert table["role"].tolist() == ["aligned"] and table["seed"].tolist() == [1], format
+        assert "error" in table and "parameters" in table, format
+        assert table["text"].tolist() == [odd], format
 
 
 def test_the_next_prompt_is_one_click_away(open_app: Open, with_vectors: Dataset) -> None:
