@@ -14,6 +14,7 @@ from components.data_detail import SAID
 from components.data_list import DATASET_VIEW, OPENED_VIEW, VIEW
 from components.data_opening import SPEED, Opening
 from components.text import literal
+from core.errors import OvertonError, user_path
 
 OPENED = "data_opened"
 _UPLOADS = "data_uploads"  # counts up, so that a new, empty uploader takes the place of one that is done with
@@ -73,7 +74,12 @@ def _named() -> None:
     if not given:
         st.session_state[SAID] = ("error", "Type the path of a file or a folder first.")
         return
-    begin(Path(given).expanduser())
+    try:
+        path = user_path(given)
+    except OvertonError as error:
+        st.session_state[SAID] = ("error", literal(str(error), 600))
+        return
+    begin(path)
 
 
 def begin(source: Path | Sequence[Any]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
-from core.errors import OvertonError
+from core.commands import printable
+from core.errors import OvertonError, reason_of
 from core.workspace import Workspace
 
 # Each module has `add(subparsers)`, which adds one or more commands and sets `run(args, workspace) -> int`.
@@ -26,17 +28,26 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for an error, 2 for wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a dash shows a question mark
     args = parser().parse_args(argv)
     try:
         return int(args.run(args, Workspace(args.workspace)))
     except OvertonError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        return _failed(f"{error.filename or 'A file'} cannot be read or written: {reason_of(error)}.")
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+
+
+def _failed(what: str) -> int:
+    print(f"error: {printable(what, 5000)}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 class OvertonError(Exception):
     """A failure with one clear sentence for the user; never shown as a traceback."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file could not be used, as it stands inside a sentence."""
+    return (getattr(error, "strerror", None) or "unknown reason").lower()
+
+
+def user_path(given: str | Path) -> Path:
+    """A path as the user typed it, with `~` filled in. Raises `OvertonError` where it names an unknown user."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as error:
+        raise OvertonError(
+            f"{str(given)!r} starts with a user that is not on this machine: give the whole path."
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from core.dataset import Dataset
-from core.errors import OvertonError
+from core.errors import OvertonError, reason_of, user_path
 from core.workspace import atomic_file
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -71,17 +71,34 @@ def export(dataset: Dataset, format: str, file: Path | str, *, overwrite: bool =
     Raises `OvertonError` for an unknown format, for a file that is already there (unless `overwrite`), and where
     the file cannot be written.
     """
-    path = Path(file).expanduser()
-    if path.is_dir():
-        raise OvertonError(f"{path} is a folder: give the name of a file.")
-    if path.exists() and not overwrite:
-        raise OvertonError(f"{path} is already there: choose another file, or say that it may be replaced.")
+    path = target(file, overwrite=overwrite)
     check_format(format)
     try:
         with atomic_file(path) as part:
             part.write_bytes(export_bytes(dataset, format))
     except OSError as error:
-        raise OvertonError(f"{path} cannot be written: {(error.strerror or 'unknown reason').lower()}.") from error
+        raise OvertonError(f"{path} cannot be written: {reason_of(error)}.") from error
+    return path
+
+
+def target(file: Path | str, *, overwrite: bool, how: str = "say that it may be replaced") -> Path:
+    """The path of a file that may be written; `how` says what to do to replace one that is there.
+
+    Raises `OvertonError` for a folder, a device or a pipe, for a file that is already there (unless `overwrite`), and
+    where the place cannot be reached.
+    """
+    path = user_path(file)
+    try:
+        if path.is_dir():
+            raise OvertonError(f"{path} is a folder: give the name of a file.")
+        if path.exists() and not path.is_file():
+            raise OvertonError(f"{path} is not a regular file: give the name of another.")
+        if path.exists() and not overwrite:
+            raise OvertonError(f"{path} is already there: choose another file, or {how}.")
+    except OSError as error:
+        raise OvertonError(f"{path} cannot be written: {reason_of(error)}.") from error
+    if "\0" in str(path):
+        raise OvertonError("The name of the file holds a null character: give another name.")
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,26 @@ def reference() -> dict[str, Any]:
 def workspace(tmp_path: Path) -> Workspace:
     """An empty workspace without shipped datasets."""
     return Workspace(tmp_path / "workspace", shipped=tmp_path / "no-shipped-data")
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Make a folder one that may not be entered; changing its mode would not stop root, who may run the tests."""
+
+    def act(folder: Path) -> None:
+        for method in ("stat", "iterdir", "open", "mkdir"):
+            monkeypatch.setattr(Path, method, _refusing(getattr(Path, method), folder, itself=method == "iterdir"))
+
+    return act
+
+
+def _refusing(method: Callable[..., Any], folder: Path, *, itself: bool) -> Callable[..., Any]:
+    def refuse(self: Path, *args: Any, **keywords: Any) -> Any:
+        if folder in self.parents or (itself and self == folder):
+            raise PermissionError(13, "Permission denied", str(self))
+        return method(self, *args, **keywords)
+
+    return refuse
 
 
 TEXTS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.commands import printable
 from core.errors import OvertonError, Problems
 from core.workspace import Workspace, read_manifest
 
@@ -87,12 +87,7 @@ def _tell(problems: Problems) -> None:
         file=sys.stderr,
     )
     for problem in shown:
-        print(f"  {_printable(str(problem))}", file=sys.stderr)
-
-
-def _printable(text: str) -> str:
-    """Text from a file for a terminal: nothing that moves the cursor, and no more than a few lines."""
-    return "".join(c if c.isprintable() else " " for c in text[:500])
+        print(f"  {printable(str(problem))}", file=sys.stderr)
 
 
 def _list(args: argparse.Namespace, workspace: Workspace) -> int:
@@ -142,7 +137,7 @@ def _summary(args: argparse.Namespace, workspace: Workspace) -> int:
 
 def _table(rows: list[tuple[str, ...]]) -> None:
     """Columns of equal width; the first to the left, numbers to the right."""
-    cells = [[_printable(cell) for cell in row] for row in rows]
+    cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = (
@@ -158,13 +153,11 @@ def _numeric(cells: list[list[str]], column: int) -> bool:
 
 
 def _export(args: argparse.Namespace, workspace: Workspace) -> int:
-    from core.export import export
+    from core.export import export, target
 
-    out = Path(args.out).expanduser()
-    if out.exists() and not args.force:
-        raise OvertonError(f"{out} is already there: choose another file, or add --force to replace it.")
+    out = target(args.out, overwrite=args.force, how="add --force to replace it")
     dataset = workspace.load(args.name)
-    print(f"Wrote {export(dataset, args.format, out, overwrite=args.force)}")
+    print(printable(f"Wrote {export(dataset, args.format, out, overwrite=args.force)}", 5000))
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import OvertonError
+from core.errors import OvertonError, user_path
 from core.workspace import Workspace, write_dataset
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _demo(args: argparse.Namespace, workspace: Workspace) -> int:
     if samples < 1 or (args.prompts is not None and args.prompts < 1):
         raise OvertonError("--samples and --prompts must be 1 or more.")
     name = workspace.free_name(demo.NAME)
-    folder = Path(args.out) if args.out else workspace.folder("datasets") / name
+    folder = user_path(args.out) if args.out else workspace.folder("datasets") / name
     if folder.exists():
         raise OvertonError(f"{folder} is already there: give another folder with --out.")
     table = demo.prompts() if args.prompts is None else demo.prompts().head(args.prompts)

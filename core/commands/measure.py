@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
+from core.commands import printable
 from core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ def _measure(args: argparse.Namespace, workspace: Workspace) -> int:
         vectors = stored(dataset, workspace)
     summary = lenses.summarise(lenses.measure(dataset, [lens.id for lens in chosen], vectors))
     if args.json:
-        print(json.dumps(as_json(summary), indent=1, ensure_ascii=False))
+        wide = (sys.stdout.encoding or "").casefold().replace("-", "") == "utf8"
+        print(json.dumps(as_json(summary), indent=1, ensure_ascii=not wide))
     else:
         print(as_table(summary))
     return 0
@@ -57,7 +60,7 @@ def as_table(summary: pd.DataFrame) -> str:
     """One block a lens, one line a system: value, 95 % interval, number of prompts; a dash where undefined."""
     from core.lenses import LENSES
 
-    width = max((len(system) for system in summary["system"]), default=0)
+    width = max((len(printable(system)) for system in summary["system"]), default=0)
     lines: list[str] = []
     for lens_id, rows in summary.groupby("lens", sort=False):
         lens = LENSES[str(lens_id)]
@@ -67,7 +70,9 @@ def as_table(summary: pd.DataFrame) -> str:
             digits = 1 if lens.unit == "words" else 3
             shown = [f"{x:.{digits}f}" if math.isfinite(x) else "–" for x in (value, low, high)]
             note = "" if math.isfinite(value) else _why(lens.needs_vectors)
-            lines.append(f"  {system:<{width}}  {shown[0]:>7}  [{shown[1]}, {shown[2]}]  n = {n} prompts{note}")
+            lines.append(
+                f"  {printable(system):<{width}}  {shown[0]:>7}  [{shown[1]}, {shown[2]}]  n = {n} prompts{note}"
+            )
     return "\n".join(lines[1:])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-from core.errors import OvertonError
+from core.errors import OvertonError, user_path
 from core.models.download import OnProgress, fetch_entry, sha256_of
 from core.models.source import Entry, Package
 from core.vectors.encoders import revision_of
@@ -45,7 +45,7 @@ def models_root() -> Path:
     """Where fetched models lie: `OVERTON_MODELS`, or the user's cache folder."""
     named = os.environ.get("OVERTON_MODELS")
     if named:
-        return Path(named).expanduser()
+        return user_path(named)
     return Path(platformdirs.user_cache_dir("overton-lens", appauthor=False)) / "models"
 
 
@@ -83,7 +83,7 @@ def locate(model: str) -> Located:
         if folder is None:
             raise OvertonError(f"{model} is not on this machine yet: fetch it first.")
         return Located(model, str(folder), entry(model).revision)
-    path = Path(model).expanduser()
+    path = user_path(model)
     if path.is_dir():
         return Located(path.name, str(path), revision_of(path))
     if path.suffix == ".gguf" and path.is_file():

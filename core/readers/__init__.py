@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from core.dataset import Dataset, check_name
-from core.errors import OvertonError, Problems
+from core.errors import OvertonError, Problems, user_path
 from core.readers import chat, flat, own, release
 from core.readers.files import first_file
 from core.readers.flat import Mapping, guess_mapping
@@ -38,7 +38,7 @@ class Preview:
 
 def reader_for(path: Path | str) -> ModuleType:
     """The first reader that knows what is at a path. Raises `OvertonError` where there is none."""
-    path = Path(path).expanduser()
+    path = user_path(path)
     try:
         if not path.exists():
             raise OvertonError(f"There is no file or folder {path}.")
@@ -75,7 +75,7 @@ def read(
     else gives one. A `mapping` says that the file is a flat one. Raises `OvertonError` in one sentence where nothing
     can be read.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     if name is not None:
         check_name(name)
     reader = reader_for(path)
@@ -102,7 +102,7 @@ def read(
 
 def preview(path: Path | str, *, count: int = 5) -> Preview:
     """A first look at a path, from its first rows only. Raises `OvertonError` where nothing can be read."""
-    path = Path(path).expanduser()
+    path = user_path(path)
     reader = reader_for(path)
     kind = str(reader.KIND)
     first = first_file(path) if kind == flat.KIND else None

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import OvertonError
+from core.errors import OvertonError, user_path
 from core.vectors.parts import join, parts_of
 
 Floats = NDArray[np.float32]
@@ -158,7 +158,7 @@ class SentenceTransformerEncoder:
     def key(self) -> str:
         """``id@revision``; for a model on the hub the first look loads it."""
         if self._key is None:
-            folder = Path(self.model).expanduser()
+            folder = user_path(self.model)
             if folder.is_dir():
                 self._key = f"{folder.resolve().name}@{revision_of(folder)}"
             else:
@@ -182,7 +182,7 @@ class SentenceTransformerEncoder:
 
     def _source(self) -> str:
         if self.model != DEFAULT_ID:
-            folder = Path(self.model).expanduser()
+            folder = user_path(self.model)
             return str(folder) if folder.is_dir() else hub_snapshot(self.model)
         from core import models
 

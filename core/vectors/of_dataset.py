@@ -66,11 +66,13 @@ def _shipped(dataset: Dataset, workspace: Workspace, encoder_key: str) -> Kept:
         if name != dataset.name and not workspace.is_shipped(name):
             continue
         file = workspace.path(name) / SHIPPED_FILE
-        if file.is_file():
+        try:
             status = file.stat()
-            encoder, kept = _read_shipped(file, (status.st_mtime_ns, status.st_size))
-            if encoder == encoder_key:
-                known.update(kept)
+        except OSError:
+            continue  # not there, or locked
+        encoder, kept = _read_shipped(file, (status.st_mtime_ns, status.st_size))
+        if encoder == encoder_key:
+            known.update(kept)
     return known
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import OvertonError
+from core.errors import OvertonError, reason_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS encoders (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
@@ -32,6 +32,18 @@ class VectorStore:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+
+    def _locked(self, error: OSError) -> OvertonError:
+        return OvertonError(
+            f"The vectors in {self.file} cannot be reached ({reason_of(error)}): allow it, or set OVERTON_WORKSPACE "
+            "to another folder."
+        )
+
+    def _is_there(self) -> bool:
+        try:
+            return self.file.is_file()
+        except OSError as error:
+            raise self._locked(error) from error
 
     @contextmanager
     def _open(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -60,7 +72,10 @@ class VectorStore:
         if len(keys) != len(vectors):
             raise ValueError("one vector per key")
         half = np.ascontiguousarray(vectors, dtype=np.float16)
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._locked(error) from error
         with self._open(write=True) as connection:
             connection.execute("INSERT OR IGNORE INTO encoders (key) VALUES (?)", (encoder,))
             (number,) = connection.execute("SELECT id FROM encoders WHERE key = ?", (encoder,)).fetchone()
@@ -72,7 +87,7 @@ class VectorStore:
 
     def get(self, encoder: str, keys: Sequence[str]) -> dict[str, tuple[NDArray[np.float16], int]]:
         """What is stored of these text keys: vector, and the number of parts it was made from."""
-        if not self.file.is_file():
+        if not self._is_there():
             return {}
         found: dict[str, tuple[NDArray[np.float16], int]] = {}
         with self._open(write=False) as connection:
@@ -91,7 +106,7 @@ class VectorStore:
 
     def count(self, encoder: str) -> int:
         """Number of texts that have a vector of this encoder."""
-        if not self.file.is_file():
+        if not self._is_there():
             return 0
         query = "SELECT count(*) FROM vectors JOIN encoders ON encoders.id = vectors.encoder WHERE encoders.key = ?"
         with self._open(write=False) as connection:

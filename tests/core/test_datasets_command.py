@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -189,6 +190,84 @@ def test_errors_are_one_sentence_and_exit_code_one(run, words):
     assert (code, out) == (1, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "~nosuchuser/x"),
+        ("export", "mine", "--format", "csv", "--out", "~nosuchuser/x"),
+        ("--workspace", "~nosuchuser/x", "list"),
+        ("export", "mine", "--format", "csv", "--out", "x" * 300),
+        ("export", "mine", "--format", "csv", "--out", "x" * 300, "--force"),
+        ("export", "mine", "--format", "csv", "--out", "x\0y"),
+        ("import", "two\nlines\x1b[2J.csv"),
+    ],
+)
+def test_paths_that_cannot_be_used_are_one_sentence(run, file, words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run("import", file)
+    code, out, err = run(*words)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+
+
+def test_export_into_a_locked_folder_is_one_sentence(run, file, tmp_path, lock):
+    run("import", file)
+    (tmp_path / "locked").mkdir()
+    lock(tmp_path / "locked")
+    for force in ((), ("--force",)):
+        code, _, err = run("export", "mine", "--format", "csv", "--out", tmp_path / "locked" / "e.csv", *force)
+        assert (code, err.count("\n")) == (1, 1)
+        assert "cannot be written: permission denied" in err
+
+
+def test_export_replaces_no_pipe_and_writes_through_a_link(run, file, tmp_path):
+    run("import", file)
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run("export", "mine", "--format", "csv", "--out", tmp_path / "pipe", "--force")
+    assert (code, (tmp_path / "pipe").is_fifo()) == (1, True)
+    assert "not a regular file" in err
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    assert run("export", "mine", "--format", "csv", "--out", tmp_path / "link", "--force")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text().startswith("prompt_id,")
+
+
+def test_locked_workspace_and_any_other_fault_of_the_disk(run, file, tmp_path, lock, monkeypatch):
+    run("import", file)
+    full = OSError(28, "No space left on device", "/some/file")
+    monkeypatch.setattr(Workspace, "load", lambda *_: (_ for _ in ()).throw(full))
+    assert run("summary", "mine")[::2] == (
+        1,
+        "error: /some/file cannot be read or written: no space left on device.\n",
+    )
+    lock(tmp_path / "workspace")
+    code, _, err = run("list")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "cannot be read (permission denied)" in err
+
+
+def test_terminal_without_unicode(tmp_path, file):
+    done = subprocess.run(
+        [sys.executable, "-m", "core", "--workspace", tmp_path / "w", "import", file],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "core", "--workspace", tmp_path / "w", "measure", "mine", "--lens", "vendi"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "OVERTON_MODELS": str(tmp_path)},
+    )
+    assert (done.returncode, "[?, ?]" in done.stdout) == (0, True), done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("import",), ("export", "x", "--format", "xlsx", "--out", "f"), ("what",)])

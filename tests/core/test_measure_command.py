@@ -75,3 +75,18 @@ def test_stored_vectors_are_used(run, small, monkeypatch):
     entry = json.loads(run("small", "--json", "--lens", "vendi"))["systems"]["tuned"]["vendi"]
     assert entry["value"] == pytest.approx(1)
     assert entry["n"] == 2
+
+
+def test_names_of_systems_do_not_reach_the_terminal_raw(workspace, small, capsys):
+    from core.dataset import Dataset
+
+    evil = "\x1b[2Jevil\nname"
+    frames = {name: getattr(small, name).replace({"system": {"plain": evil}}) for name in ("systems", "responses")}
+    workspace.save(Dataset.build("evil", prompts=small.prompts, **frames))
+    parser = argparse.ArgumentParser()
+    measure.add(parser.add_subparsers())
+    args = parser.parse_args(["measure", "evil", "--lens", "words"])
+    assert args.run(args, workspace) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert len(out.splitlines()) == 3

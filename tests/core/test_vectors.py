@@ -378,3 +378,16 @@ def test_a_damaged_shipped_file_is_as_good_as_none(tmp_path, small):
     (tmp_path / "shipped" / "small" / "vectors.npz").write_bytes(b"PK broken")
     assert vectors.stored(small, space, HashEncoder().key) is None
     assert np.isfinite(vectors.vectors_for(small, space, HashEncoder())).any()
+
+
+def test_locked_store_is_one_sentence(workspace, lock):
+    store = VectorStore(vectors.store_file(workspace))
+    store.put("e@1", ["k"], np.ones((1, 4)))
+    lock(workspace.root)
+    for act in (
+        lambda: store.get("e@1", ["k"]),
+        lambda: store.count("e@1"),
+        lambda: store.put("e@1", ["l"], np.ones((1, 4))),
+    ):
+        with pytest.raises(OvertonError, match="cannot be reached \\(permission denied\\)"):
+            act()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -167,3 +168,47 @@ def test_environment_names_the_workspace(monkeypatch, tmp_path):
     monkeypatch.setenv("OVERTON_WORKSPACE", "")
     assert default_root() != Path()
     assert module.Workspace(tmp_path / "there").root == tmp_path / "there"
+
+
+@pytest.mark.parametrize("act", [Workspace.names, lambda w: w.load("small"), lambda w: w.free_name("small")])
+def test_locked_workspace_is_one_sentence(workspace, small, lock, act):
+    workspace.save(small)
+    lock(workspace.root)
+    with pytest.raises(OvertonError, match="cannot be read \\(permission denied\\)"):
+        act(workspace)
+
+
+def test_one_locked_dataset_hides_no_other(workspace, small, lock):
+    workspace.save(small)
+    workspace.save(replace(small, name="other"))
+    lock(workspace.root / "datasets" / "other")
+    assert workspace.names() == ["other", "small"]
+    assert workspace.load("small").name == "small"
+    with pytest.raises(OvertonError, match="cannot be read"):
+        workspace.load("other")
+
+
+def test_unknown_user_in_a_path_is_one_sentence(monkeypatch):
+    monkeypatch.setenv("OVERTON_WORKSPACE", "~nosuchuser/x")
+    for act in (default_root, lambda: Workspace("~nosuchuser/x")):
+        with pytest.raises(OvertonError, match="'~nosuchuser/x' starts with a user"):
+            act()
+
+
+def test_atomic_file_writes_through_links_and_spares_what_is_no_file(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with atomic_file(tmp_path / "link") as part:
+        part.write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"), atomic_file(tmp_path / "pipe"):
+        raise AssertionError("nothing is written")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_atomic_file_takes_every_name_that_the_disk_does(tmp_path):
+    with atomic_file(tmp_path / ("🙂" * 60)) as part:
+        part.write_text("x")
+    assert len(list(tmp_path.iterdir())) == 1
