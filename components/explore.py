@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components import preparing, selection, state, systems
+from components.below_map import below
 from components.figures.map import COLOUR_BY, map_figure
 from components.figures.strips import beside, strip
-from components.sentences import value_of
+from components.sentences import count_of, counted, value_of
 from components.text import literal
 from components.theme import CLUSTER_COLOURS, Style, icon
 from core import clusters, lenses, maps
@@ -106,7 +109,7 @@ def draw_map(loaded: state.Loaded, prompt_id: str | None, shown: list[str], colo
         config=_CONFIG,
         alt=_alt(dots, shown),
     )
-    _below(loaded, made, prompt_id, shown)
+    below(loaded, made, prompt_id, shown, figure)
     preparing.umap_note(loaded, prompt_id, made.method)
     return dots
 
@@ -142,33 +145,41 @@ def _alt(dots: pd.DataFrame, shown: list[str]) -> str:
     return f"Map of response vectors; near dots are responses of similar meaning. Responses per system: {counts}."
 
 
-def _below(loaded: state.Loaded, made: maps.Map, prompt_id: str | None, shown: list[str]) -> None:
-    rows = loaded.dataset.responses
-    here = rows["system"].isin(shown) & ((rows["prompt_id"] == prompt_id) if prompt_id is not None else True)
-    usable = int((here & loaded.dataset.usable).sum())
-    how = "UMAP of sentence vectors (cosine)" if made.method == "umap" else ""
-    note = (made.note or "").rstrip(".")
-    parts = [f"{usable} usable of {int(here.sum())} responses", how, note]
-    left_out = len(set(made.left_out) & set(rows.loc[here, "response_id"]))
-    if left_out:
-        parts.append(f"{left_out} without a vector (empty or unusable) left out")
-    split, _ = state.longer(loaded)
-    if split:
-        parts.append(f"texts longer than the encoder reads ({split}) were encoded in parts and averaged")
-    parts.append("near means similar; distances across the picture mean little")
-    st.caption(" · ".join(part for part in parts if part))
-
-
 def small_figures(loaded: state.Loaded, prompt_id: str | None, shown: list[str]) -> None:
-    """Length, similarity within each system, and the share of lists, side by side."""
-    parts, said = [], []
-    for lens, title, below, form, top in _FIGURES:
+    """Length, similarity within each system, and the share of lists, side by side, and what they come from."""
+    parts, said, barred = [], [], False
+    for lens, title, subtitle, form, top in _FIGURES:
         values = {s: value_of(loaded.scores, prompt_id, s, lens) for s in shown}
         points = _points(loaded, prompt_id, shown, lens)
-        figure = strip(shown, loaded.styles, values, points=points, form=form, high=top)
-        parts.append((f"<b>{title}</b><br>{below}", figure))
-        said += [f"{title}, {below}: "] + [f"{s} {values[s]:{form}}; " for s in shown if not np.isnan(values[s])]
-    st.plotly_chart(beside(parts), key="small_figures", config=_STILL, alt="".join(said))
+        bars = intervals(loaded, shown, lens) if prompt_id is None else {}
+        barred = barred or bool(bars)
+        figure = strip(shown, loaded.styles, values, points=points, intervals=bars, form=form, high=top)
+        parts.append((f"<b>{title}</b><br>{subtitle}", figure))
+        said += [f"{title}, {subtitle}: "] + [f"{s} {values[s]:{form}}; " for s in shown if not np.isnan(values[s])]
+    numbers = numbers_line(loaded, prompt_id, shown)
+    with st.container(gap=None):
+        st.plotly_chart(beside(parts), key="small_figures", config=_STILL, alt="".join(said))
+        if numbers:
+            st.caption(numbers + (" · bars: 95 % interval over prompts" if barred else ""))
+
+
+def intervals(loaded: state.Loaded, shown: Sequence[str], lens: str) -> dict[str, tuple[float, float]]:
+    """The 95 % interval over prompts of a lens, by system; those that are undefined are left out."""
+    rows = state.summary_of(loaded)
+    rows = rows[(rows["lens"] == lens) & rows["system"].isin(list(shown)) & rows["low"].notna()]
+    return dict(zip(rows["system"], zip(rows["low"], rows["high"], strict=True), strict=True))
+
+
+def numbers_line(loaded: state.Loaded, prompt_id: str | None, shown: Sequence[str]) -> str:
+    """What the small figures were computed from: responses for one prompt, prompts for the whole dataset."""
+    found = {s: [n for lens, *_ in _FIGURES if (n := count_of(loaded.scores, prompt_id, s, lens))] for s in shown}
+    numbers = {s: counted(n) for s, n in found.items() if n}
+    if not numbers:
+        return ""
+    what = "prompts" if prompt_id is None else "responses"
+    if len(set(numbers.values())) == 1:
+        return f"n = {next(iter(numbers.values()))} {what} per system"
+    return f"n ({what}): " + ", ".join(f"{literal(s, 40)} {n}" for s, n in numbers.items())
 
 
 def _points(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 
 from components.figures.gauge import gauge
 from components.figures.map import map_figure
+from components.figures.standalone import standalone
 from components.figures.strips import strip
 from components.theme import styles
 from core.statistics import Estimate
@@ -67,6 +69,33 @@ def test_a_system_name_is_escaped() -> None:
     frame = dots().assign(system=nasty)
     figure = map_figure(frame, styles({nasty: "base"}), roles={nasty: "base"}, texts={})
     assert "<img" not in str(figure)
+
+
+def test_a_map_in_a_file_of_its_own_has_the_data_and_no_live_tags() -> None:
+    nasty = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    frame = dots().assign(system=nasty)
+    figure = map_figure(frame, styles({nasty: "base"}), roles={nasty: "base"}, texts={"r0": nasty, "r1": "tea"})
+    page = standalone(figure, f"title {nasty}", f"4 usable of 5 responses {nasty}").decode()
+    tags: list[str] = []
+    scripts: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append(tag)
+            assert not {name for name, value in attrs if name.startswith("on") or name in ("src", "href")}
+
+        def handle_data(self, data: str) -> None:
+            if self.cdata_elem == "script":
+                scripts.append(data)
+
+    reader = Reader()
+    reader.feed(page)
+    assert set(tags) <= {"html", "head", "meta", "style", "title", "body", "div", "script"}
+    drawn = scripts[-1]
+    assert '"r0"' in drawn and "tea" in drawn and "4 usable of 5 responses" in drawn
+    assert "<img" not in drawn and "\\u003cimg" not in drawn, "neither the page nor plotly gets a tag"
+    assert "newPlot" in drawn and any("plotly.js" in script for script in scripts), "it draws without a network"
+    assert figure["layout"]["height"] == 385, "the figure on the page is not changed"
 
 
 def test_hiding_a_system_does_not_move_the_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -15,8 +16,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from components import fetching, preparing
-from core import vectors
+from components import explore, fetching, preparing, state
+from components.theme import styles
+from core import scores, vectors
 from core.dataset import Dataset
 from core.workspace import Workspace
 
@@ -101,7 +103,10 @@ def test_the_next_prompt_is_one_click_away(open_app: Open, with_vectors: Dataset
     assert app.session_state["prompt"] == "bike"
     assert app.session_state["selected_responses"] == []
     assert "6 usable of 7 responses" in said(app)
-    assert "2 without a vector" in said(app)
+    assert [e.label for e in app.expander] == ["2 responses are not on the map"]
+    table = app.dataframe[0].value
+    assert table["system"].tolist() == ["plain", "plain"] and table["sample"].tolist() == [1, 3]
+    assert table["reason"].tolist() == ["empty", "error: the server hung up"]
 
 
 def test_prompts_are_ordered_by_a_lens(open_app: Open, with_vectors: Dataset) -> None:
@@ -124,6 +129,34 @@ def test_the_whole_dataset_is_drawn(open_app: Open, with_vectors: Dataset) -> No
     app = open_app(dataset="small", scope="whole dataset")
     assert "12 usable of 13 responses" in said(app)
     assert "Over 2 prompts" in said(app)
+    assert "n = 2 prompts per system · bars: 95 % interval over prompts" in said(app)
+    bars = [t for t in figure(app, 1)["data"] if t.get("error_x")]
+    assert len(bars) >= 3
+    assert "95 % interval" in bars[0]["hovertemplate"]
+
+
+def test_the_small_figures_of_a_prompt_name_their_n(open_app: Open, with_vectors: Dataset) -> None:
+    assert "n = 3 responses per system" in said(open_app(dataset="small", prompt="tea"))
+
+
+def test_unequal_numbers_of_responses_are_named(small: Dataset) -> None:
+    fewer = dataclasses.replace(small, responses=small.responses.drop(index=[10, 11]))
+    loaded = state.Loaded(fewer, None, styles(small.roles()), {}, scores.compute(fewer, None))
+    assert explore.numbers_line(loaded, "bike", ["plain", "tuned"]) == "n (responses): plain 3, tuned 1"
+    assert explore.numbers_line(loaded, None, ["plain", "tuned"]) == "n (prompts): plain 2, tuned 1 to 2"
+    assert explore.numbers_line(loaded, "bike", []) == ""
+
+
+def test_the_map_is_saved_as_a_page(
+    open_app: Open, with_vectors: Dataset, downloads: dict[str, Callable[[], bytes]]
+) -> None:
+    open_app(dataset="small", prompt="tea")
+    page = downloads["map html"]().decode()
+    assert (
+        "small: How do I make tea?" in page
+        and "6 usable of 6 responses" in page
+        and "tuned\\u002ftea\\u002f0" in page
+    )
 
 
 def test_without_vectors_the_texts_can_be_read_and_the_map_is_offered(
