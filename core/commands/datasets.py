@@ -53,6 +53,7 @@ def _import(args: argparse.Namespace, workspace: Workspace) -> int:
                 raise OvertonError(f"A dataset named {dataset.name!r} is already there: choose another name.")
     for dataset, problems in found:
         _save(dataset, workspace, named=args.name is not None)
+        _columns(dataset)
         _tell(problems)
     return 0
 
@@ -72,6 +73,14 @@ def _save(dataset: Dataset, workspace: Workspace, *, named: bool) -> None:
     total, usable = (sum(system[key] for system in counts["systems"].values()) for key in ("responses", "usable"))
     parts = _count(counts["prompts"], "prompt"), _count(len(counts["systems"]), "system"), _count(total, "response")
     print(f"Saved as {dataset.name}: {', '.join(parts)} ({usable:,} usable).")
+
+
+def _columns(dataset: Dataset) -> None:
+    """Which columns of a flat file were taken for what, as that was guessed."""
+    mapping = dataset.meta.get("mapping")
+    if isinstance(mapping, dict) and mapping:
+        taken = ", ".join(f"{field} = {column!r}" for field, column in mapping.items())
+        print(printable(f"Columns, as guessed: {taken}."), file=sys.stderr)
 
 
 def _count(number: int, what: str) -> str:

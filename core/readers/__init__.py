@@ -15,7 +15,7 @@ from typing import Any
 from core.dataset import Dataset, check_name
 from core.errors import OvertonError, Problems, user_path
 from core.readers import chat, flat, own, release
-from core.readers.files import first_file
+from core.readers.files import data_files, first_file
 from core.readers.flat import Mapping, guess_mapping
 from core.readers.rows import kind_of, rows
 
@@ -52,9 +52,13 @@ def reader_for(path: Path | str) -> ModuleType:
 
 
 def _why_nothing(path: Path) -> str:
-    if path.is_dir():
-        return f"There is nothing in {path} that can be read: give a folder with JSONL, JSON, CSV or Parquet files."
     problems = Problems()
+    if path.is_dir():
+        data_files(path, problems)
+        why = f" ({next(iter(problems))})" if len(problems) else ""
+        return (
+            f"There is nothing in {path} that can be read{why}: give a folder with JSONL, JSON, CSV or Parquet files."
+        )
     try:
         if kind_of(path) is None and path.stat().st_size:
             return f"{path} is of no kind that can be read: give JSONL, JSON, CSV or Parquet."

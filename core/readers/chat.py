@@ -15,9 +15,11 @@ from core.errors import Problems
 from core.readers.builder import Builder, name_from
 from core.readers.files import all_rows, first_file
 from core.readers.roles import guess_role
-from core.readers.shapes import conversation_text, samples_of, trimmed, user_turn
+from core.readers.rows import rows
+from core.readers.shapes import Sample, conversation_text, samples_of, trimmed, user_turn
 
 KIND = "chat"
+_Named = tuple[str | None, str | None]
 _IDS = ("prompt_id", "instance_id", "question_id")
 
 
@@ -50,6 +52,7 @@ def read(
     problems = Problems()
     builder = Builder(problems)
     single = not path.is_dir()
+    only: list[_Named] = []  # looked for at the first row that needs it
     for stem, file, line, row in all_rows(path, problems):
         samples = samples_of(row)
         if not samples:
@@ -57,7 +60,11 @@ def read(
             continue
         fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
         prompt_id = _prompt(fields, builder, file, line)
-        system = _system(fields, stem, builder, single=single)
+        named = _named(fields)
+        if single and named == (None, None) and _failed(samples):
+            only = only or [_only_system(file)]
+            named = only[0]
+        system = _system(named, stem, builder, single=single)
         for sample in samples:
             if sample is None:
                 problems.add(file, line, "one of the responses has an unknown shape; it is left out.")
@@ -83,17 +90,40 @@ def _question(row: Mapping[str, Any]) -> str | None:
     return user_turn(sent) if sent is not None else None
 
 
-def _system(row: Mapping[str, Any], stem: str, builder: Builder, *, single: bool) -> str:
+def _named(row: Mapping[str, Any]) -> _Named:
+    """What a row says of its system: the name, and the model."""
     inner = row.get("response")
     body = inner.get("body", inner) if isinstance(inner, Mapping) else {}
     model = next(
         (p["model"] for p in (row, body) if isinstance(p, Mapping) and isinstance(p.get("model"), str)), None
     )
-    named = row.get("system")
-    if isinstance(named, str) and 0 < len(named) <= 80 and "\n" not in named:
-        system = named
-    else:
-        system = model if single and model else stem
+    given = row.get("system")
+    return (given if isinstance(given, str) and 0 < len(given) <= 80 and "\n" not in given else None, model)
+
+
+def _failed(samples: list[Sample | None]) -> bool:
+    return all(sample is not None and sample.error is not None for sample in samples)
+
+
+def _only_system(file: Path) -> _Named:
+    """What all answers in a file say of their system, `(None, None)` where they do not say the same.
+
+    A row with an error often names no model: it belongs to the system that the other rows are of.
+    """
+    found: _Named = (None, None)
+    for _, row in rows(file, Problems()):
+        named = _named(row) if isinstance(row, Mapping) else (None, None)
+        if named == (None, None) and not _failed(samples_of(row) or []):
+            return None, None
+        if named != (None, None) and found not in (named, (None, None)):
+            return None, None
+        found = named if named != (None, None) else found
+    return found
+
+
+def _system(row: _Named, stem: str, builder: Builder, *, single: bool) -> str:
+    named, model = row
+    system = named or (model if single and model else stem)
     guess = guess_role(system)
     return builder.system(system, role=guess if guess != "other" or not model else guess_role(model), model=model)
 

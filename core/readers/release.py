@@ -12,13 +12,14 @@ stands in each row; it is looked at, not kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.dataset import Dataset
 from core.errors import OvertonError, Problems
 from core.readers.builder import Builder, name_from
+from core.readers.files import locked
 from core.readers.roles import guess_role, guess_strategy
 from core.readers.rows import rows
 from core.readers.shapes import conversation_text, samples_of, trimmed, user_turn
@@ -28,28 +29,55 @@ _OUTPUTS = ("outputs", "outputs-temp0")
 _JUDGED = ("eval-quality", "eval-stance")
 
 
-def _folders(path: Path) -> list[Path]:
+def _folders(path: Path, problems: Problems | None = None) -> list[Path]:
+    """The folders in a folder, none where it is not there; what is locked goes to `problems`."""
+    problems = Problems() if problems is None else problems
+    found, at = [], path
     try:
-        return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+        for at in sorted(p for p in path.iterdir() if not p.name.startswith(".")):
+            if at.is_dir():
+                found.append(at)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        problems.add(at, None, locked(error))
+    return found
+
+
+def _is(test: Callable[[], bool]) -> bool:
+    """What `exists` and the like say, False where the place is locked."""
+    try:
+        return test()
     except OSError:
-        return []
+        return False
+
+
+def _is_locked(folder: Path) -> bool:
+    found = Problems()
+    _folders(folder, found)
+    return len(found) > 0
 
 
 def _is_dataset(path: Path) -> bool:
     runs = [run for outputs in _OUTPUTS for run in _folders(path / outputs)]
-    return any((run / "samples.jsonl").exists() for run in runs) or (
-        bool(runs) and (path / "instances" / "data.jsonl").is_file()
+    if any(_is((run / "samples.jsonl").exists) for run in runs):
+        return True
+    return (bool(runs) or any(_is_locked(path / outputs) for outputs in _OUTPUTS)) and _is(
+        (path / "instances" / "data.jsonl").is_file
     )
 
 
 def parts(path: Path) -> list[Path]:
-    """The data-set folders in a path: itself, its children, or those of its `data` folder."""
+    """The data-set folders in a path: itself, its children, or those of its `data` folder.
+
+    Locked folders that stand beside them are among them, so that reading tells of them.
+    """
     if _is_dataset(path):
         return [path]
     for folder in (path, path / "data"):
-        found = [child for child in _folders(folder) if _is_dataset(child)]
-        if found:
-            return found
+        children = _folders(folder)
+        if any(map(_is_dataset, children)):
+            return [child for child in children if _is_dataset(child) or _is_locked(child)]
     return []
 
 
@@ -67,8 +95,13 @@ def read(
     _prompts(path, builder)
     known = len(builder.prompts)
     for outputs in _OUTPUTS:
-        for run in _folders(path / outputs):
-            if (run / "samples.jsonl").exists():
+        for run in _folders(path / outputs, problems):
+            try:
+                there = (run / "samples.jsonl").exists()
+            except OSError as error:
+                problems.add(run, None, locked(error))
+                continue
+            if there:
                 _run(run, builder, temp0=outputs == "outputs-temp0", known=known)
             else:
                 problems.add(run, None, "there is no samples.jsonl in this folder; the run is left out.")
@@ -78,7 +111,12 @@ def read(
 
 def _prompts(path: Path, builder: Builder) -> None:
     file = path / "instances" / "data.jsonl"
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except OSError as error:
+        builder.problems.add(file, None, locked(error))
+        return
+    if not there:
         builder.problems.add(file, None, "the file is not there; prompts are taken from the runs.")
         return
     try:
@@ -97,7 +135,7 @@ def _absent(path: Path, problems: Problems) -> None:
     """Runs whose judgements are there but whose responses are not."""
     for judged in _JUDGED:
         for run in sorted({p.name for part in ("instances", "outputs") for p in _folders(path / judged / part)}):
-            if not (path / "outputs" / run).is_dir():
+            if not (_is((path / "outputs" / run).is_dir) or _is_locked(path / "outputs")):
                 problems.add(path / "outputs" / run, None, f"the run was judged ({judged}) but is not here.")
 
 
@@ -152,7 +190,7 @@ def _system(run: Path, builder: Builder, *, temp0: bool) -> str:
 
 
 def _arguments(file: Path, problems: Problems) -> Mapping[str, Any]:
-    if not file.exists():
+    if not _is(file.is_file):
         return {}
     try:
         loaded = json.loads(file.read_text(encoding="utf-8-sig"))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from core.errors import OvertonError, Problems
+from core.errors import OvertonError, Problems, reason_of
 
 Row = tuple[int, Any]
 
@@ -51,6 +51,7 @@ def rows(path: Path, problems: Problems) -> Iterator[Row]:
     `line` is 1-based; for Parquet it is the number of the row. Raises `OvertonError` where the file as a whole
     cannot be read.
     """
+    _check_regular(path)
     kind = kind_of(path)
     if kind is None:
         raise OvertonError(f"{path} is of no kind that can be read: give JSONL, JSON, CSV or Parquet.")
@@ -67,7 +68,17 @@ def rows(path: Path, problems: Problems) -> Iterator[Row]:
 
 
 def _unreadable(path: Path, error: OSError) -> OvertonError:
-    return OvertonError(f"{path} cannot be read: {(error.strerror or 'unknown reason').lower()}.")
+    return OvertonError(f"{path} cannot be read: {reason_of(error)}.")
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse pipes and devices: reading them may never end."""
+    try:
+        strange = path.exists() and not path.is_file()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if strange:
+        raise OvertonError(f"{path} is not a regular file: save what is in it to a file first.")
 
 
 def _begin(path: Path, size: int = 4096) -> bytes:

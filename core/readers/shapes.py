@@ -123,12 +123,13 @@ def _direct(row: Any) -> list[Sample | None] | None:
         return [sample_of(output) for output in row] if row else None
     if not isinstance(row, Mapping):
         return None
+    failed = row.get("ok") is False or row.get("error") not in (None, "", False)
     for key in ("outputs", "choices"):
-        if isinstance(row.get(key), list):
+        if isinstance(row.get(key), list) and (row[key] or not failed):
             return _counted([sample_of(output) for output in row[key]], row)
     if isinstance(row.get("generated_text"), str):
         return [sample_of(row)]
-    if row.get("ok") is False or row.get("error") not in (None, "", False):
+    if failed:
         return [Sample(error=error_text(row.get("error")))]
     return None
 

@@ -53,6 +53,12 @@ def test_import_says_what_was_saved_and_what_was_wrong(run, file):
     assert "line 5" in err
 
 
+def test_import_shows_the_columns_that_were_guessed(run, file, tmp_path):
+    assert "Columns, as guessed: prompt = 'prompt', system = 'model', text = 'response'" in run("import", file)[2]
+    run("export", "mine", "--format", "csv", "--out", tmp_path / "own.csv")
+    assert "Columns" not in run("import", tmp_path / "own.csv")[2]
+
+
 def test_same_content_again_writes_nothing(run, file):
     run("import", file)
     code, out, _ = run("import", file)

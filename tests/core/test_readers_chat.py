@@ -117,3 +117,27 @@ def test_hostile_text_is_kept_to_the_letter(tmp_path):
     assert dataset.systems["system"][0] == "<b>x</b>"
     assert dataset.responses["text"][1] == "half \ufffd"
     assert [p.line for p in problems] == [2]
+
+
+def test_an_error_without_a_model_belongs_to_the_only_system_of_its_file(tmp_path):
+    failed = {"ok": False, "error": "rate limit", "outputs": [], "prompt": "Q"}
+    good = [answer("A", model="gpt-x", prompt="Q"), answer("B", model="gpt-x", prompt="Q")]
+    for rows in ([failed, *good], [*good, failed]):
+        dataset, problems = one(write(tmp_path / "f.jsonl", rows))
+        assert len(problems) == 0
+        found = summary(dataset)["systems"]
+        assert list(found) == ["gpt-x"]
+        assert (found["gpt-x"]["responses"], found["gpt-x"]["errors"]) == (3, 1)
+
+
+def test_an_error_without_a_model_is_given_to_none_of_two_systems(tmp_path):
+    rows = [answer("A", model="one"), {"ok": False, "error": "rate limit"}, answer("B", model="two")]
+    dataset, _ = one(write(tmp_path / "f.jsonl", rows))
+    assert set(dataset.systems["system"]) == {"one", "f", "two"}
+
+
+def test_an_error_in_a_file_whose_answers_name_no_model_stays_with_them(tmp_path):
+    rows = [{"ok": False, "error": "rate limit"}, answer("A"), answer("B", model="one")]
+    dataset, _ = one(write(tmp_path / "f.jsonl", rows))
+    assert set(dataset.systems["system"]) == {"f", "one"}
+    assert len(dataset.responses[dataset.responses["system"] == "f"]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -227,3 +228,29 @@ def test_memory_stays_near_the_size_of_the_file(tmp_path, kind):
     grown, count = map(int, done.stdout.split())
     assert count == 80_000
     assert grown < 2.2 * file.stat().st_size
+
+
+def test_one_locked_folder_hides_no_other(tmp_path, lock):
+    for name in ("a-base", "b-chat", "c-chat"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "samples.jsonl", [{"prompt": "Q", "response": name}])
+    lock(tmp_path / "b-chat")
+    dataset, problems = one(tmp_path)
+    assert list(dataset.systems["system"]) == ["a-base", "c-chat"]
+    assert [(p.file, "permission denied" in p.what) for p in problems] == [(str(tmp_path / "b-chat"), True)]
+
+
+def test_nothing_but_a_locked_folder_is_told(tmp_path, lock):
+    (tmp_path / "a").mkdir()
+    lock(tmp_path / "a")
+    with pytest.raises(OvertonError, match="permission denied"):
+        read(tmp_path)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.jsonl")
+    with pytest.raises(OvertonError, match="not a regular file"):
+        read(tmp_path / "x.jsonl")
+    write(tmp_path / "y.jsonl", [{"prompt": "Q", "response": "A"}])
+    dataset, _ = one(tmp_path)
+    assert list(dataset.systems["system"]) == ["y"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,34 @@ def test_module_is_not_fooled_by_other_folders(tmp_path):
     assert not matches(tmp_path)
     (tmp_path / "outputs" / "x").mkdir(parents=True)
     assert not matches(tmp_path)
+
+
+def test_locked_outputs_are_a_problem_and_the_rest_is_read(folder, lock):
+    lines(folder / "outputs-temp0" / "llama-2-base" / "samples.jsonl", [tgi("Hot.\n```"), tgi("Wet.\n```")])
+    lock(folder / "outputs")
+    dataset, problems, counts = one(folder)
+    assert list(counts) == ["llama-2-base-temp0"]
+    assert list(dataset.prompts["text"]) == ["Why is tea hot?", " Is rain wet? "]
+    assert [(p.file, "permission denied" in p.what) for p in problems] == [(str(folder / "outputs"), True)]
+
+
+def test_a_locked_run_is_a_problem_and_the_rest_is_read(folder, lock):
+    lock(folder / "outputs" / "llama-2-base")
+    _, problems, counts = one(folder)
+    assert list(counts) == ["gpt-3.5-turbo"]
+    assert [p.file for p in problems] == [str(folder / "outputs" / "llama-2-base")]
+
+
+@pytest.mark.parametrize("inside", [".", "outputs"])
+def test_a_locked_data_set_beside_others_is_a_problem(folder, lock, inside):
+    lines(folder.parent / "Other" / "outputs" / "mistral" / "samples.jsonl", [tgi("x")])
+    lines(folder.parent / "Other" / "instances" / "data.jsonl", [{"messages": [{"role": "user", "content": "Q"}]}])
+    lock((folder.parent / "Other" / inside).resolve())
+    ((dataset, problems),) = read(folder.parent)
+    assert dataset.name == "Small-Set"
+    assert any("Other" in p.file and "permission denied" in p.what for p in problems)
+
+
+def test_parameters_that_are_a_pipe_are_not_waited_for(folder):
+    os.mkfifo(folder / "outputs" / "llama-2-base" / "args.json")
+    assert len(one(folder)[0].systems) == 2

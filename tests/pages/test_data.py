@@ -244,6 +244,7 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_stays(space, small: Da
         lambda: type_path(app, tmp_path / "absent"),
         lambda: type_path(app, ""),
         lambda: type_path(app, "a\0b"),
+        lambda: type_path(app, "~nosuchuser/x"),
     ):
         attempt()
         assert len(app.error) == 1 and "##### small" in texts(app), texts(app)
