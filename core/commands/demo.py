@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.commands import say
 from core.errors import OvertonError, user_path
 from core.workspace import Workspace, write_dataset
 
@@ -29,20 +29,13 @@ def add(commands: Any) -> None:
     fetch.set_defaults(run=_fetch)
 
 
-def _say(what: str, done: int, total: int) -> None:
-    """A progress bar on stderr, in one line."""
-    share = f"{done / total:4.0%} " if total else ""
-    bar = "█" * int(24 * done / total) if total else ""
-    print(f"\r{share}{bar:<24} {what:<60.60}", end="", file=sys.stderr, flush=True)
-
-
 def _fetch(args: argparse.Namespace, workspace: Workspace) -> int:
     from core import models
 
     for model_id in args.models or list(models.catalogue()):
         entry = models.entry(model_id)
         print(f"{entry.title}: {entry.size / 1e6:.0f} MB, licence {entry.licence}, {entry.licence_url}")
-        folder = models.fetch(model_id, progress=_say)
+        folder = models.fetch(model_id, progress=say)
         print(f"\n{model_id} lies in {folder}")
     return 0
 
@@ -68,7 +61,7 @@ def _demo(args: argparse.Namespace, workspace: Workspace) -> int:
         generators,
         prompt_table=table,
         samples=samples,
-        progress=lambda done, _: _say("generating", done, total),
+        progress=lambda done, _: say("generating", done, total),
     )
     dataset = demo.assemble(journal, generators, prompt_table=table)
     write(dataset, folder, workspace)
@@ -83,7 +76,7 @@ def _generators() -> Mapping[str, Generator]:
 
     made: dict[str, Generator] = {}
     for model_id in (demo.BASE_MODEL, demo.ALIGNED_MODEL):
-        models.fetch(model_id, progress=_say)
+        models.fetch(model_id, progress=say)
         found = models.locate(model_id)
         made[model_id] = LocalGenerator(found.source, model=found.model, revision=found.revision)
     return made
@@ -93,17 +86,17 @@ def write(dataset: Dataset, folder: Path, workspace: Workspace) -> None:
     """Write a dataset with its vectors, its maps (the whole and every prompt) and its scores beside it."""
     from core import maps, models, scores, vectors
 
-    models.fetch(vectors.DEFAULT_ID, progress=_say)
+    models.fetch(vectors.DEFAULT_ID, progress=say)
     known = vectors.vectors_for(
         dataset,
         workspace,
         vectors.SentenceTransformerEncoder(),
-        progress=lambda done, total: _say("encoding", done, total),
+        progress=lambda done, total: say("encoding", done, total),
     )
     drawn = []
     places = [None, *dataset.prompts["prompt_id"]]
     for k, prompt_id in enumerate(places):
-        _say("drawing maps", k, len(places))
+        say("drawing maps", k, len(places))
         drawn.append(maps.build(dataset, known, prompt_id=prompt_id))
     write_dataset(dataset, folder)
     try:

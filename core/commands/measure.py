@@ -8,11 +8,14 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from core.commands import printable
+from core.commands import printable, say
 from core.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from core.dataset import Dataset
+    from core.vectors.encoders import Floats
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,6 +23,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     command = subparsers.add_parser("measure", help="measure the distributions of a dataset")
     command.add_argument("name", metavar="N", help="name of a dataset")
     command.add_argument("--lens", metavar="ID", action="extend", nargs="+", help="only these lenses (default: all)")
+    command.add_argument(
+        "--vectors", action="store_true", help="make the vectors that are missing, which takes a while"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_measure)
 
@@ -29,11 +35,9 @@ def _measure(args: argparse.Namespace, workspace: Workspace) -> int:
 
     chosen = lenses.select(args.lens)
     dataset = workspace.load(args.name)
-    vectors = None
-    if any(lens.needs_vectors for lens in chosen):
-        from core.vectors import stored
-
-        vectors = stored(dataset, workspace)
+    needing = [lens.id for lens in chosen if lens.needs_vectors]
+    asked = bool(args.vectors or args.lens)
+    vectors = _vectors(dataset, workspace, needing, make=asked) if needing else None
     summary = lenses.summarise(lenses.measure(dataset, [lens.id for lens in chosen], vectors))
     if args.json:
         wide = (sys.stdout.encoding or "").casefold().replace("-", "") == "utf8"
@@ -41,6 +45,31 @@ def _measure(args: argparse.Namespace, workspace: Workspace) -> int:
     else:
         print(as_table(summary))
     return 0
+
+
+def _vectors(dataset: Dataset, workspace: Workspace, needing: list[str], *, make: bool) -> Floats | None:
+    """The stored vectors. What is missing is encoded with `make`; else one sentence on stderr says how to get it."""
+    from core import models, vectors
+
+    found = vectors.stored(dataset, workspace)
+    if found is not None:
+        return found
+    lenses = " and ".join(needing)
+    if models.local_folder(vectors.DEFAULT_ID) is None:
+        then = "" if make else ", and add --vectors"
+        how = f"run `python -m core fetch {vectors.DEFAULT_ID}` once{then}"
+    elif make:
+        encoder = vectors.SentenceTransformerEncoder()
+        try:
+            return vectors.vectors_for(
+                dataset, workspace, encoder, progress=lambda done, total: say("encoding", done, total)
+            )
+        finally:
+            print(file=sys.stderr)
+    else:
+        how = "add --vectors to make them"
+    print(f"Not measured, as vectors of the responses are missing: {lenses}; {how}.", file=sys.stderr)
+    return None
 
 
 def as_json(summary: pd.DataFrame) -> dict[str, Any]:

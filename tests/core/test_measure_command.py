@@ -13,8 +13,9 @@ from core.lenses import LENSES
 
 
 @pytest.fixture
-def run(workspace, small, capsys):
+def run(workspace, small, capsys, monkeypatch, tmp_path):
     workspace.save(small)
+    monkeypatch.setenv("OVERTON_MODELS", str(tmp_path / "no-models"))
 
     def go(*arguments: str) -> str:
         parser = argparse.ArgumentParser()
@@ -90,3 +91,72 @@ def test_names_of_systems_do_not_reach_the_terminal_raw(workspace, small, capsys
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert len(out.splitlines()) == 3
+
+
+@pytest.fixture
+def said(run, workspace, capsys):
+    """Run the command; gives what stands on stdout, read as JSON, and on stderr."""
+
+    def go(*arguments: str):
+        parser = argparse.ArgumentParser()
+        measure.add(parser.add_subparsers())
+        args = parser.parse_args(["measure", "small", "--json", *arguments])
+        assert args.run(args, workspace) == 0
+        out, err = capsys.readouterr()
+        return json.loads(out)["systems"], err
+
+    return go
+
+
+@pytest.fixture
+def encoder(monkeypatch, tmp_path):
+    """An encoder on this machine that needs no model; gives the list of the texts that it was asked for."""
+    from core import models, vectors
+
+    texts: list[str] = []
+
+    class Fake(vectors.HashEncoder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.key = vectors.DEFAULT_KEY
+
+        def encode(self, some, *, progress=None):
+            texts.extend(some)
+            return super().encode(some, progress=progress)
+
+    def put() -> list[str]:
+        monkeypatch.setattr(models, "local_folder", lambda model_id: tmp_path)
+        monkeypatch.setattr(vectors, "SentenceTransformerEncoder", Fake)
+        return texts
+
+    return put
+
+
+def test_without_the_encoder_one_sentence_says_what_to_do(said):
+    systems, err = said("--lens", "vendi")
+    assert systems["plain"]["vendi"]["value"] is None
+    assert err.count("\n") == 1
+    assert "run `python -m core fetch all-MiniLM-L6-v2` once." in err
+    assert "fetch all-MiniLM-L6-v2` once, and add --vectors." in said()[1]
+    assert said("--lens", "words")[1] == ""
+    assert said("--lens", "words", "--vectors")[1] == ""
+
+
+def test_all_lenses_encode_nothing_and_tell_how(said, encoder):
+    texts = encoder()
+    systems, err = said()
+    assert (systems["tuned"]["vendi"]["value"], texts) == (None, [])
+    assert err.count("\n") == 1
+    assert "mean_cosine_distance and vendi; add --vectors to make them." in err
+
+
+@pytest.mark.parametrize("words", [("--vectors",), ("--lens", "vendi")])
+def test_vectors_are_made_once_where_they_are_asked_for(said, encoder, words):
+    texts = encoder()
+    systems, err = said(*words)
+    assert systems["tuned"]["vendi"]["value"] > 1
+    assert "encoding" in err
+    assert len(texts) == len(set(texts)) == 10
+    systems, err = said()
+    assert systems["tuned"]["vendi"]["value"] > 1
+    assert (err, len(texts)) == ("", 10)
