@@ -49,7 +49,7 @@ def map_figure(
     for system, group in dots.groupby("system", sort=False):
         style = styles[str(system)]
         trace = _trace(group, str(system), style, texts, len(dots))
-        trace["marker"].update(_colours(group, colour_by, roles, style, values, value_title, clusters))
+        trace["marker"].update(_colours(group, colour_by, roles, style, values, clusters))
         if system in faint:
             trace["marker"]["opacity"] = 0.25
         traces.append(trace)
@@ -59,6 +59,8 @@ def map_figure(
     if len(chosen):
         traces.append(_ring(chosen))
     layout = {**_layout(dots if extent is None else extent, revision, height), "showlegend": legend}
+    if value_title:
+        layout["coloraxis"]["colorbar"]["title"] = {"text": plain(value_title), "side": "right"}
     if legend:
         layout["margin"] = {**layout["margin"], "t": 30}
     return {"data": traces or NO_TRACES, "layout": layout}
@@ -96,7 +98,6 @@ def _colours(
     roles: Mapping[str, str],
     style: Style,
     values: Mapping[str, float] | None,
-    title: str,
     clusters: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     ids = list(group["response_id"])
@@ -107,7 +108,7 @@ def _colours(
         return {"color": [NO_CLUSTER if k < 0 else CLUSTER_COLOURS[k % len(CLUSTER_COLOURS)] for k in labels]}
     if values is not None and colour_by not in COLOUR_BY:
         scaled = [values.get(rid) for rid in ids]
-        return {"color": scaled, "coloraxis": "coloraxis", "colorbar": {"title": {"text": plain(title)}}}
+        return {"color": scaled, "coloraxis": "coloraxis"}
     return {"color": style.colour}
 
 

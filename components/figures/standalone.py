@@ -6,7 +6,7 @@ from typing import Any
 
 from components.text import hover
 
-_TOP = 120  # pixels for title, note and legend
+_TOP = 140  # pixels for title, note and legend
 
 
 def standalone(figure: dict[str, Any], title: str, note: str) -> bytes:
@@ -17,19 +17,12 @@ def standalone(figure: dict[str, Any], title: str, note: str) -> bytes:
     import plotly.io
 
     layout = figure["layout"]
-    heading = f"<b>{hover(title, width=110)}</b><br><sub>{hover(note, width=150, limit=450)}</sub>"
+    heading = f"<b>{hover(title, width=85)}</b><br><sub>{hover(note, width=145, limit=280)}</sub>"
     page = {
         "data": figure["data"],
         "layout": {
             **{key: value for key, value in layout.items() if key != "height"},
-            "title": {
-                "text": heading,
-                "x": 0.01,
-                "xanchor": "left",
-                "y": 0.99,
-                "yanchor": "top",
-                "font": {"size": 17},
-            },
+            "annotations": [*layout.get("annotations", []), _heading(heading)],
             "showlegend": True,
             "legend": {**layout.get("legend", {}), "y": 1.0},
             "margin": {"l": 8, "r": 8, "t": _TOP, "b": 8},
@@ -42,3 +35,10 @@ def standalone(figure: dict[str, Any], title: str, note: str) -> bytes:
         page, config=options, include_plotlyjs=True, default_height="96vh", validate=False, auto_play=False
     )
     return made.encode("utf-8", "replace")
+
+
+def _heading(text: str) -> dict[str, Any]:
+    """At the upper left corner of the page, aligned with the map, whatever the height of the window."""
+    place = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "top"}
+    look = {"showarrow": False, "align": "left", "font": {"size": 16}}
+    return {**place, **look, "yshift": _TOP - 6, "text": text}

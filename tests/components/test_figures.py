@@ -124,7 +124,9 @@ def test_colour_by_role_cluster_and_lens() -> None:
     assert draw(colour_by="role")["data"][1]["marker"]["color"] == styles({"a": "aligned"})["a"].colour
     colours = draw(colour_by="cluster", clusters={"r0": 0, "r2": -1})["data"][0]["marker"]["color"]
     assert len(set(colours)) == 2
-    values = draw(colour_by="words", values={"r0": 3.0, "r2": 4.0}, value_title="Words")["data"][0]["marker"]
+    by_lens = draw(colour_by="words", values={"r0": 3.0, "r2": 4.0}, value_title="<b>Words")
+    assert by_lens["layout"]["coloraxis"]["colorbar"]["title"]["text"] == "&lt;b&gt;Words"
+    values = by_lens["data"][0]["marker"]
     assert values["color"] == [3.0, 4.0] and values["coloraxis"] == "coloraxis"
 
 
