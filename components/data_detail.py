@@ -12,11 +12,10 @@ from components.data_list import Entry
 from components.text import literal
 from core.dataset import summary
 from core.errors import OvertonError
-from core.export import FORMATS, export_bytes
+from core.export import FORMATS, MIME, export_bytes
 from core.workspace import Workspace
 
 SAID = "data_said"  # a sentence for the next drawing of the page: what was just done
-_MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "jsonl": "application/jsonl"}
 _LABELS = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
 
 
@@ -86,7 +85,7 @@ def _download(workspace: Workspace, name: str, format: str) -> None:
         _LABELS[format],
         data=lambda: export_bytes(workspace.load(name), format),
         file_name=f"{name}.{format}",
-        mime=_MIME[format],
+        mime=MIME[format],
         icon=":material/download:",
         key=f"data_export {format}",
         help=f"Export all responses as one {_LABELS[format]} file, one row a response.",

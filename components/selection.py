@@ -10,9 +10,8 @@ import streamlit as st
 from components import state
 from components.text import visible
 from core.dataset import Dataset
-from core.export import FORMATS, export_bytes
+from core.export import FORMATS, MIME, export_bytes
 
-MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "jsonl": "application/jsonl"}
 LABELS = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
 
 

@@ -15,6 +15,7 @@ from core.errors import OvertonError, reason_of, user_path
 from core.workspace import atomic_file
 
 FORMATS = ("parquet", "csv", "jsonl")
+MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "jsonl": "application/jsonl"}
 
 # `prompt` is the text of the prompt; the other names are those of `core.dataset`.
 COLUMNS = (

@@ -13,7 +13,7 @@ def page() -> None:
     view = st.session_state.get(compare.VIEW, compare.READ)
     loaded, prompt_id = picker.top(prompt=view == compare.READ)
     view = compare.view_switch()
-    st.markdown(" ".join(explain(loaded.dataset, loaded.scores, prompt_id)))
+    st.markdown(" ".join(explain(loaded.dataset, loaded.scores, prompt_id, systems.chosen(loaded))))
     if view == compare.DIFFER:
         compare_pair.two_systems(loaded)
         return
