@@ -206,7 +206,13 @@ def _fake() -> list[str]:
         return []
     if not lab.is_built("fake"):
         lab.use_generator("fake", FakeGenerator(delay=0.02))
+        lab.use_generator("fake chat", FakeGenerator(model="fake chat", chat=True, delay=0.005))
     return ["fake"]
+
+
+def reference_models(model: str) -> dict[str, str]:
+    """The models that answer a prompt of one's own for comparison: the base model at hand, and an aligned one."""
+    return {"base": model, "aligned": "fake chat" if model == "fake" else demo.ALIGNED_MODEL}
 
 
 def model_picker() -> str:

@@ -132,10 +132,11 @@ def _quick_map(key: str, prompt_id: str | None, _loaded: Loaded) -> maps.Map:
 def map_of(loaded: Loaded, prompt_id: str | None) -> maps.Map:
     """The map of one prompt or (None) of the whole dataset, which must have vectors.
 
-    The UMAP one where it is there, else that of the dataset it was derived from, else a quick one.
+    That of the dataset it was derived from, so that nothing moves; else the UMAP one where it is there, else a
+    quick one.
     """
-    ready = maps.existing(loaded.dataset, workspace(), loaded.vectors, prompt_id, "umap")
-    ready = ready or _extended_map(loaded.key, prompt_id, loaded)
+    ready = _extended_map(loaded.key, prompt_id, loaded)
+    ready = ready or maps.existing(loaded.dataset, workspace(), loaded.vectors, prompt_id, "umap")
     return ready or _quick_map(loaded.key, prompt_id, loaded)
 
 

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,7 +64,10 @@ def is_built(model: str) -> bool:
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that a run depends on: equal specifications give equal samples on the same machine."""
+    """Everything that a run depends on: equal specifications give equal samples on the same machine.
+
+    With an empty `context` the model's own chat template around the prompt is sent, and recorded.
+    """
 
     prompt_id: str
     prompt: str
@@ -141,7 +144,10 @@ def start_run(
         if made is None:
             return
         run.revision = made.revision
-        journal.append({"run": run.run_id, "created": created, "revision": made.revision, "spec": spec.as_dict()})
+        context = spec.context or made.chat_context(spec.prompt)
+        run.spec = replace(spec, context=context)
+        head = {"run": run.run_id, "created": created, "revision": made.revision}
+        journal.append({**head, "spec": run.spec.as_dict()})
         job.progress("reading the context", 0, len(spec.seeds))
         begun = time.monotonic()
 
@@ -151,7 +157,7 @@ def start_run(
             run.growing[index] = (text, tokens)
             job.what = "generating"
 
-        for sample in made.generate(spec.context, spec.seeds, spec.sampling, cancel=job.cancel, on_text=on_text):
+        for sample in made.generate(context, spec.seeds, spec.sampling, cancel=job.cancel, on_text=on_text):
             journal.append({"sample": asdict(sample)})
             run.samples[sample.index] = sample
             run.growing.pop(sample.index, None)

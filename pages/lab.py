@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import lab_context, lab_history, picker, state, systems
+from components import lab_context, lab_history, lab_reference, picker, state, systems
 from components.guard import guarded
 from core import lab
 
@@ -38,7 +38,10 @@ def page() -> None:
     )
     with watch:
         lab_history.controls(loaded, spec)
-        lab_history.watch(state.part(loaded, prompt_id, systems.default(loaded.dataset)), prompt_id)
+        shown_data = state.part(loaded, prompt_id, systems.default(loaded.dataset))
+        models = lab_context.reference_models(model)
+        shown_data = lab_reference.with_references(shown_data, prompt_id, prompt, models)
+        lab_history.watch(shown_data, prompt_id)
 
 
 page()

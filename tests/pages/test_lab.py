@@ -149,3 +149,28 @@ def test_without_the_model_its_size_and_licence_are_shown(
     assert "238 MB" in text and "Gemma Terms of Use" in text
     assert any(b.label == "Fetch 238 MB" for b in app.button)
     assert not any(b.label.startswith("Generate") for b in app.button)
+
+
+def test_a_prompt_of_ones_own_gets_both_distributions(open_app: Open, with_vectors: Dataset) -> None:
+    app = open_app("pages/lab.py", dataset="small", prompt="tea")
+    app.text_input(key="lab_own_prompt").set_value("Where is the moon?").run()
+    next(b for b in app.button if b.label.startswith("Ask the base and the aligned model")).click().run()
+    (runs,) = app.session_state["lab_references"].values()
+    deadline = time.monotonic() + 30
+    while any(len(r.vectors) < 8 or not r.job.over for r in runs.values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    app.run()
+    assert not app.exception and not app.error
+    assert runs["aligned"].spec.context == "<user>Where is the moon?</user><assistant>"
+    assert runs["base"].spec.context.startswith("# Query:")
+    map_ = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    assert [t["name"] for t in map_] == ["base", "aligned"]
+    dots = sum(len(t["x"]) for t in map_)
+    assert 2 < dots <= 16, "equal texts share a dot"
+    gauge = json.loads(app.get("plotly_chart")[1].proto.spec)["data"]
+    assert len([t for t in gauge if t["x"]]) == 2, "a floor and a ceiling"
+    next(b for b in app.button if b.label == "Generate 8").click().run()
+    app = run_until_over(app)
+    assert not app.exception and not app.error
+    map_ = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    assert [t["name"] for t in map_] == ["base", "aligned", "new"]
