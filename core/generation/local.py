@@ -15,6 +15,7 @@ from typing import Any
 
 from core.errors import OvertonError
 from core.generation.base import OnText, Sample, Sampling, check_fits, holds_back, trim_at_stop
+from core.heavy import LOADING
 
 
 @dataclass
@@ -32,23 +33,20 @@ class LocalGenerator:
     """A causal language model from a folder or a hub id, on CUDA, MPS or CPU."""
 
     def __init__(self, source: str | Path, *, model: str | None = None, revision: str = "") -> None:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
         self.model = model or str(source)
         self.revision = revision
-        self._device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(source)
-            self._net = AutoModelForCausalLM.from_pretrained(source, dtype=torch.bfloat16)
-        except Exception as error:  # the library raises many types: network, format, unknown architecture
+            if revision == "hub":
+                source = hub_files(str(source))
+            with LOADING:
+                self._load(source)
+        except Exception as error:  # the libraries raise many types: network, format, unknown architecture
             raise OvertonError(
                 f"The model {self.model} cannot be loaded: give a model of the catalogue, a folder in the format of "
                 f"transformers, or a hub id that this machine can reach ({type(error).__name__})."
             ) from error
-        self._net.to(self._device).eval()
         if revision == "hub":
-            self.revision = str(getattr(self._net.config, "_commit_hash", None) or "unknown")[:12]
+            self.revision = str(getattr(self._net.config, "_commit_hash", None) or Path(source).name)[:12]
         self.chat = bool(self._tokenizer.chat_template)
         self.limit = int(getattr(self._net.config, "max_position_embeddings", 0) or 2048)
         self._lock = Lock()
@@ -58,6 +56,16 @@ class LocalGenerator:
         self._adds_bos = self._tokenizer.bos_token_id is not None and (
             self._tokenizer("a")["input_ids"][:1] == [self._tokenizer.bos_token_id]
         )
+
+    def _load(self, source: str | Path) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+        self._device = "cuda" if cuda else "mps" if mps else "cpu"
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(source)
+        self._net: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.bfloat16)
+        self._net.to(self._device).eval()
 
     def _end_ids(self) -> set[int]:
         declared = self._net.generation_config.eos_token_id
@@ -181,3 +189,10 @@ def draw(logits: Any, generators: Sequence[Any], sampling: Sampling) -> list[int
         logits = logits.masked_fill(drop, float("-inf"))
     chances = logits.softmax(-1)
     return [int(torch.multinomial(chances[k], 1, generator=generator)) for k, generator in enumerate(generators)]
+
+
+def hub_files(model: str) -> str:
+    """The folder with the files of a hub model, which are downloaded if need be; others can load meanwhile."""
+    from huggingface_hub import snapshot_download
+
+    return str(snapshot_download(model, ignore_patterns=["*.gguf", "*.onnx", "*.msgpack", "*.h5", "original/*"]))

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import OvertonError
+from core.heavy import LOADING
 
 
 def check_gguf(file: Path) -> str:
     """The architecture of a GGUF file. Raises `OvertonError` where it is damaged, cut short or not supported."""
-    from gguf import GGUFReader
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
+    with LOADING:
+        from gguf import GGUFReader
+        from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
 
     supported = sorted(GGUF_CONFIG_MAPPING)
     try:
@@ -34,10 +36,16 @@ def check_gguf(file: Path) -> str:
 
 def gguf_to_folder(file: Path, folder: Path) -> None:
     """Write `file` as bfloat16 safetensors with its tokenizer. Raises `OvertonError` on a bad file."""
+    check_gguf(file)
+    with LOADING:
+        _convert(file, folder)
+    _forget_quantization(folder / "config.json")
+
+
+def _convert(file: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    check_gguf(file)
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         loaded = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.bfloat16)
@@ -49,7 +57,6 @@ def gguf_to_folder(file: Path, folder: Path) -> None:
     plain.generation_config = loaded.generation_config
     plain.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    _forget_quantization(folder / "config.json")
 
 
 def _forget_quantization(config: Path) -> None:

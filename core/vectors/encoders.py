@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import OvertonError, user_path
+from core.heavy import LOADING
 from core.vectors.parts import join, parts_of
 
 Floats = NDArray[np.float32]
@@ -196,9 +197,10 @@ class SentenceTransformerEncoder:
             if self._loaded is None:
                 source = self._source()
                 try:
-                    from sentence_transformers import SentenceTransformer
+                    with LOADING:
+                        from sentence_transformers import SentenceTransformer
 
-                    self._loaded = SentenceTransformer(source, device="cpu")
+                        self._loaded = SentenceTransformer(source, device="cpu")
                 except Exception as error:  # the libraries raise many types for a missing or damaged model
                     raise OvertonError(
                         f"The encoder {self.model} cannot be loaded: give a folder of sentence-transformers, or an "
