@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,16 +46,37 @@ class VectorStore:
         except OSError as error:
             raise self._locked(error) from error
 
+    def _connect(self, *, write: bool) -> sqlite3.Connection:
+        """A connection that holds its lock already.
+
+        Where another one opens or closes the file at this moment, SQLite says "locked" at once, without waiting.
+        """
+        deadline = time.monotonic() + _WAIT
+        while True:
+            connection = sqlite3.connect(self.file, timeout=_WAIT)
+            try:
+                if write:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.execute("PRAGMA synchronous=NORMAL")
+                    connection.executescript(_TABLES)
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                return connection
+            except sqlite3.OperationalError as error:
+                connection.close()
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            except BaseException:
+                connection.close()
+                raise
+
     @contextmanager
     def _open(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         # A connection per call costs about a millisecond and spares all questions of threads and forks.
         connection = None
         try:
-            connection = sqlite3.connect(self.file, timeout=_WAIT)
-            if write:
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA synchronous=NORMAL")
-                connection.executescript(_TABLES)
+            connection = self._connect(write=write)
             with connection:
                 yield connection
         except sqlite3.OperationalError as error:
