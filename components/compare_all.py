@@ -11,12 +11,11 @@ from components import compare_lenses as cl
 from components import state
 from components.compare import CLICKS, DIFFER, VIEW, clicked_row, left_out_note
 from components.compare_pair import LENS
+from components.figures import STILL
 from components.figures.strips import strip
 from components.text import excerpt, literal
 from components.theme import icon
 from core.statistics import Estimate
-
-_STILL = {"displayModeBar": False, "scrollZoom": False}
 
 
 def figures(loaded: state.Loaded, systems: Sequence[str]) -> None:
@@ -59,7 +58,7 @@ def _figure(
         )
         chart["layout"]["xaxis"]["tickformat"] = ".0%" if measure.unit == "share" else ""
         shown = ", ".join(f"{s} {cl.number(v, measure.form)}" for s, v in values.items())
-        st.plotly_chart(chart, key=f"figure {measure.id}", config=_STILL, alt=f"{measure.name}: {shown}")
+        st.plotly_chart(chart, key=f"figure {measure.id}", config=STILL, alt=f"{measure.name}: {shown}")
     lines = cl.counted(loaded, measure, rows)
     if measure.reading == "higher = more diverse" or measure.id.startswith("pairwise"):
         lines.append("length: " + ", ".join(cl.number(e.value, ".0f") for e in lengths.values()) + " words")

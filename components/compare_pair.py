@@ -10,6 +10,7 @@ import streamlit as st
 from components import compare_lenses as cl
 from components import state, systems
 from components.compare import CLICKS, READ, VIEW, clicked_row, left_out_note
+from components.figures import STILL
 from components.figures.differences import differences
 from components.text import excerpt, literal
 from core import lenses
@@ -17,7 +18,6 @@ from core.scores import representative
 from core.statistics import Estimate
 
 LENS = "compare lens"
-_STILL = {"displayModeBar": False, "scrollZoom": False}
 _LENGTH = "words"
 _FIRST, _ALL = 12, "compare_all_prompts"
 
@@ -99,7 +99,7 @@ def _figure(loaded: state.Loaded, measure: cl.Measure, a: str, b: str, table: pd
         alt = (
             f"{measure.name}: {a} minus {b} for each of {mean.n} prompts, mean {cl.number(mean.value, measure.form)}"
         )
-        st.plotly_chart(chart, key=f"difference {measure.id}", config=_STILL, alt=alt)
+        st.plotly_chart(chart, key=f"difference {measure.id}", config=STILL, alt=alt)
     st.caption(_below(loaded, mean))
 
 

@@ -9,14 +9,14 @@ import streamlit as st
 from components import state
 from components.data_counts import changed, number, role_editor, sentence
 from components.data_list import Entry
+from components.downloads import LABELS, download_button
 from components.text import literal
 from core.dataset import summary
 from core.errors import OvertonError
-from core.export import FORMATS, MIME, export_bytes
+from core.export import FORMATS, export_bytes
 from core.workspace import Workspace
 
 SAID = "data_said"  # a sentence for the next drawing of the page: what was just done
-_LABELS = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
 
 
 def _stamp(name: str) -> tuple[int, ...]:
@@ -81,15 +81,12 @@ def _go(name: str) -> None:
 
 def _download(workspace: Workspace, name: str, format: str) -> None:
     """A button whose file is made at the click."""
-    st.download_button(
-        _LABELS[format],
-        data=lambda: export_bytes(workspace.load(name), format),
-        file_name=f"{name}.{format}",
-        mime=MIME[format],
-        icon=":material/download:",
+    download_button(
+        format,
+        lambda: export_bytes(workspace.load(name), format),
+        name=name,
         key=f"data_export {format}",
-        help=f"Export all responses as one {_LABELS[format]} file, one row a response.",
-        on_click="ignore",
+        help=f"Export all responses as one {LABELS[format]} file, one row a response.",
     )
 
 

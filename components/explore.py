@@ -10,6 +10,7 @@ import streamlit as st
 
 from components import preparing, selection, state, systems
 from components.below_map import below
+from components.figures import STILL
 from components.figures.map import COLOUR_BY, map_figure
 from components.figures.strips import beside, strip
 from components.sentences import count_of, counted, value_of
@@ -24,7 +25,6 @@ _CONFIG = {
     "modeBarButtonsToRemove": ["autoScale2d"],
     "toImageButtonOptions": {"format": "png", "filename": "overton-lens-map", "scale": 2},
 }
-_STILL = {"displayModeBar": False, "scrollZoom": False}
 _LISTED = 6  # clusters that are listed below the map
 PROMPT_ONLY, WHOLE = "this prompt", "whole dataset"
 _FIGURES = (
@@ -158,7 +158,7 @@ def small_figures(loaded: state.Loaded, prompt_id: str | None, shown: list[str])
         said += [f"{title}, {subtitle}: "] + [f"{s} {values[s]:{form}}; " for s in shown if not np.isnan(values[s])]
     numbers = numbers_line(loaded, prompt_id, shown)
     with st.container(gap=None):
-        st.plotly_chart(beside(parts), key="small_figures", config=_STILL, alt="".join(said))
+        st.plotly_chart(beside(parts), key="small_figures", config=STILL, alt="".join(said))
         if numbers:
             st.caption(numbers + (" · bars: 95 % interval over prompts" if barred else ""))
 

@@ -18,7 +18,6 @@ from core.prompting import STOP, query_answer
 
 _RUNS = "lab_references"
 _SAMPLES, _TOKENS = 8, 128
-ROLES = {"base": "base", "aligned": "aligned"}
 
 
 def with_references(loaded: state.Loaded, prompt_id: str, prompt: str, models: dict[str, str]) -> state.Loaded:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from components import compare_reading, fetching, preparing, state, systems
+from components.figures import STILL
 from components.figures.gauge import gauge
 from components.figures.map import map_figure
 from components.reading import body
@@ -17,7 +18,6 @@ from core.prompting import opened_code_block
 from core.scores import representative
 
 RUN = "lab_run"
-_STILL = {"displayModeBar": False}
 
 
 def current_run() -> lab.Run | None:
@@ -123,7 +123,7 @@ def lab_map(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
     st.plotly_chart(
         figure,
         key="lab_map",
-        config=_STILL,
+        config=STILL,
         alt=f"Map of the responses to this prompt; {count} new samples are marked with stars.",
     )
     if run is not None and run.samples and not run.vectors and fetching.missing(vectors.DEFAULT_ID):
@@ -160,7 +160,7 @@ def numbers(loaded: state.Loaded, prompt_id: str, run: lab.Run | None) -> None:
         figure = gauge(getattr(floor, field), value, getattr(ceiling, field), base=base, teacher=teacher)
         st.markdown(f"###### Similarity to {literal(teacher)}, {label}")
         said = "no samples yet" if value is None or np.isnan(value.value) else f"{value.value:.2f}, n = {value.n}"
-        st.plotly_chart(figure, key=f"gauge {field}", config=_STILL, alt=f"Similarity {label}: {said}")
+        st.plotly_chart(figure, key=f"gauge {field}", config=STILL, alt=f"Similarity {label}: {said}")
     _own_numbers(run, base=texts[base][0], teacher=texts[teacher][0], names=(base, teacher))
 
 

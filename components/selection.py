@@ -8,11 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from components import state
+from components.downloads import LABELS, download_button
 from components.text import visible
 from core.dataset import Dataset
-from core.export import FORMATS, MIME, export_bytes
-
-LABELS = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
+from core.export import FORMATS, export_bytes
 
 
 def ids_of(event: Any) -> list[str]:
@@ -63,13 +62,10 @@ def selection_table(loaded: state.Loaded, selected: list[str]) -> None:
 
 def _download(dataset: Dataset, rows: pd.Index, format: str) -> None:
     """A button whose file is made at the click: these rows unaltered, with all that is known of them."""
-    st.download_button(
-        LABELS[format],
-        data=lambda: export_bytes(dataset, format, rows=rows),
-        file_name=f"{dataset.name}-selection.{format}",
-        mime=MIME[format],
-        icon=":material/download:",
+    download_button(
+        format,
+        lambda: export_bytes(dataset, format, rows=rows),
+        name=f"{dataset.name}-selection",
         key=f"selection {format}",
         help=f"The selected responses as one {LABELS[format]} file, one row a response, texts unaltered.",
-        on_click="ignore",
     )

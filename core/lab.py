@@ -6,7 +6,6 @@ import hashlib
 import json
 import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -106,7 +105,6 @@ class Run:
     growing: dict[int, tuple[str, int]] = field(default_factory=dict)
     vectors: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     job: jobs.Job | None = None
-    first_text_after: float | None = None
     encodes: bool = False
     encoding_failed: bool = False
 
@@ -149,11 +147,8 @@ def start_run(
         head = {"run": run.run_id, "created": created, "revision": made.revision}
         journal.append({**head, "spec": run.spec.as_dict()})
         job.progress("reading the context", 0, len(spec.seeds))
-        begun = time.monotonic()
 
         def on_text(index: int, text: str, tokens: int) -> None:
-            if run.first_text_after is None:
-                run.first_text_after = time.monotonic() - begun
             run.growing[index] = (text, tokens)
             job.what = "generating"
 
