@@ -13,6 +13,7 @@ from components import state
 from components.text import excerpt, literal
 from core import demo, lab
 from core.errors import OvertonError
+from core.generation import pool
 from core.generation.base import Sampling
 from core.generation.fake import FakeGenerator
 from core.prompting import STOP, Example, example_sets, query_answer
@@ -186,8 +187,8 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
     """The text that will be sent, with its token count against the limit of the model."""
     words = len(context.split())
     counted = f"{words} words"
-    if lab.is_built(model):
-        made = lab.generator(model)
+    if pool.is_built(model):
+        made = pool.generator(model)
         tokens = made.count_tokens(context)
         counted = f"{tokens} tokens of {made.limit}"
         if tokens + sampling.max_new_tokens > made.limit:
@@ -204,9 +205,9 @@ def _fake() -> list[str]:
     """The generator without a model, where OVERTON_FAKE_GENERATOR asks for it (tests, a look without a network)."""
     if not os.environ.get("OVERTON_FAKE_GENERATOR"):
         return []
-    if not lab.is_built("fake"):
-        lab.use_generator("fake", FakeGenerator(delay=0.02))
-        lab.use_generator("fake chat", FakeGenerator(model="fake chat", chat=True, delay=0.005))
+    if not pool.is_built("fake"):
+        pool.use_generator("fake", FakeGenerator(delay=0.02))
+        pool.use_generator("fake chat", FakeGenerator(model="fake chat", chat=True, delay=0.005))
     return ["fake"]
 
 

@@ -8,18 +8,19 @@ from components import fetching, lab_run, preparing, state
 from components.text import excerpt, literal
 from core import jobs, lab, models, vectors
 from core.errors import OvertonError
+from core.generation import pool
 
 _SEEN, _REFUSED = "lab_run_seen_over", "lab_save_refused"
 
 
 def controls(loaded: state.Loaded, spec: lab.Spec) -> None:
     """The button that starts a run, and what can be done with runs; what it takes to get a model that is absent."""
-    wanted = [] if lab.is_built(spec.model) else fetching.missing(spec.model)
+    wanted = [] if pool.is_built(spec.model) else fetching.missing(spec.model)
     if wanted:
         fetching.offer(wanted, "To generate here, the base model is needed. It will be fetched once:")
         return
     warm_up(spec.model)
-    if spec.model in _warming() and not lab.is_built(spec.model):
+    if spec.model in _warming() and not pool.is_built(spec.model):
         st.fragment(_until_loaded, run_every=1.0)(spec.model)
     run = lab_run.current_run()
     with st.container(horizontal=True):
@@ -42,8 +43,8 @@ def _warming() -> dict[str, jobs.Job]:
 
 def warm_up(model: str) -> None:
     """Load a model of the catalogue in the background as soon as the Lab is open, so that Generate is quick."""
-    if model in models.catalogue() and not lab.is_built(model) and model not in _warming():
-        _warming()[model] = jobs.start(f"Loading {model}", lambda job: lab.generator(model), lane=f"load {model}")
+    if model in models.catalogue() and not pool.is_built(model) and model not in _warming():
+        _warming()[model] = jobs.start(f"Loading {model}", lambda job: pool.generator(model), lane=f"load {model}")
     if vectors.DEFAULT_ID not in _warming() and not fetching.missing(vectors.DEFAULT_ID):
         # In the lane of encoding, so that the first vector waits for it.
         _warming()[vectors.DEFAULT_ID] = jobs.start(
@@ -54,7 +55,7 @@ def warm_up(model: str) -> None:
 def _until_loaded(model: str) -> None:
     """Say that the model is being loaded; the page is drawn anew, with the count of tokens, when it is there."""
     job = _warming()[model]
-    if lab.is_built(model):
+    if pool.is_built(model):
         st.rerun()
     elif job.error:
         st.error(literal(job.error, 600), icon=":material/error:")

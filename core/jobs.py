@@ -6,7 +6,8 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,28 +63,54 @@ class Job:
 
 
 class _Lane:
-    """First come, first served: a ticket lock whose waiting jobs can leave."""
+    """One at a time, owners in turn: a ticket lock whose waiting jobs can leave.
+
+    Next comes the oldest job of the owner who was served least recently, so that one visitor's many jobs do not keep
+    the others waiting.
+    """
 
     def __init__(self) -> None:
         self._turn = threading.Condition()
-        self._waiting: list[int] = []
+        self._waiting: dict[int, str] = {}  # owner by ticket, oldest first
+        self._holder: int | None = None
         self._tickets = itertools.count()
+        self._served: dict[str, int] = {}
 
-    def enter(self, job: Job) -> int | None:
+    def _order(self) -> list[int]:
+        """The waiting tickets in the order in which they will be served."""
+        waiting, served, order = dict(self._waiting), dict(self._served), []
+        now = max(served.values(), default=0)
+        while waiting:
+            ticket = min(waiting, key=lambda t: (served.get(waiting[t], -1), t))
+            now += 1
+            served[waiting.pop(ticket)] = now
+            order.append(ticket)
+        return order
+
+    def enter(self, job: Job, owner: str) -> int | None:
+        """Wait for the lane; None where the job was asked to stop before its turn came."""
         with self._turn:
             ticket = next(self._tickets)
-            self._waiting.append(ticket)
-            while self._waiting[0] != ticket and not job.cancel.is_set():
-                job.what = f"waiting, {self._waiting.index(ticket)} before this one"
+            self._waiting[ticket] = owner
+            while self._holder is not None or self._order()[0] != ticket:
+                if job.cancel.is_set():
+                    del self._waiting[ticket]
+                    self._turn.notify_all()
+                    return None
+                before = self._order().index(ticket) + (self._holder is not None)
+                job.what = f"waiting, {before} before this one"
                 self._turn.wait(0.2)
-            if self._waiting[0] != ticket:
-                self._waiting.remove(ticket)
-                return None
+            del self._waiting[ticket]
+            self._holder = ticket
+            self._served[owner] = max(self._served.values(), default=0) + 1
             return ticket
 
-    def leave(self, ticket: int) -> None:
+    def leave(self) -> None:
+        """Let the next one in."""
         with self._turn:
-            self._waiting.remove(ticket)
+            self._holder = None
+            if not self._waiting:
+                self._served.clear()  # nobody waits, so nobody is owed a turn
             self._turn.notify_all()
 
 
@@ -91,15 +118,37 @@ _LANES: dict[str, _Lane] = {}
 _LANES_LOCK = threading.Lock()
 
 
-def start(title: str, work: Callable[[Job], Any], *, lane: str) -> Job:
-    """Run `work(job)` in a thread; jobs of one lane run one after another. Its return value is `job.result`."""
-    job = Job(title, lane)
+def _lane(name: str) -> _Lane:
     with _LANES_LOCK:
-        queue = _LANES.setdefault(lane, _Lane())
+        return _LANES.setdefault(name, _Lane())
+
+
+@contextmanager
+def turn(lane: str, job: Job, *, owner: str = "") -> Iterator[bool]:
+    """Hold a lane for one stretch of a longer job that runs elsewhere; False where the job was stopped while waiting.
+
+    Long jobs take a turn for each batch, so that others get in between.
+    """
+    queue = _lane(lane)
+    if queue.enter(job, owner) is None:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        queue.leave()
+
+
+def start(title: str, work: Callable[[Job], Any], *, lane: str, owner: str = "") -> Job:
+    """Run `work(job)` in a thread. Its return value is `job.result`.
+
+    Jobs of one lane run one after another; where several owners (visitors) wait, they take turns.
+    """
+    job = Job(title, lane)
+    queue = _lane(lane)
 
     def run() -> None:
-        ticket = queue.enter(job)
-        if ticket is None:
+        if queue.enter(job, owner) is None:
             job.state = "stopped"
             return
         try:
@@ -114,7 +163,7 @@ def start(title: str, work: Callable[[Job], Any], *, lane: str) -> Job:
             job.state = "failed"
         finally:
             job.ended = time.monotonic()
-            queue.leave(ticket)
+            queue.leave()
 
     job.thread = threading.Thread(target=run, name=f"job {title}", daemon=True)
     job.thread.start()

@@ -19,46 +19,13 @@ from core import jobs
 from core.columns import storable
 from core.dataset import Dataset
 from core.errors import OvertonError
+from core.generation import pool
 from core.generation.base import Generator, Sample, Sampling
 from core.generation.journal import Journal
-from core.models import locate
 from core.prompting import Example
 from core.vectors import Encoder, VectorStore, keys_of, store_file
 from core.vectors.encoders import unit
 from core.workspace import Workspace
-
-_BUILT: dict[str, Generator] = {}
-_LOCKS: dict[str, threading.Lock] = {}
-_BUILDING = threading.Lock()
-
-
-def generator(model: str) -> Generator:
-    """The generator of a model, built once for all visitors; takes seconds the first time.
-
-    Raises `OvertonError` where the model is not fetched or cannot be loaded.
-    """
-    made = _BUILT.get(model)
-    if made is not None:
-        return made
-    with _BUILDING:
-        own = _LOCKS.setdefault(model, threading.Lock())
-    with own:  # only those who want this model wait for it
-        if model not in _BUILT:
-            from core.generation.local import LocalGenerator
-
-            found = locate(model)
-            _BUILT[model] = LocalGenerator(found.source, model=found.model, revision=found.revision)
-        return _BUILT[model]
-
-
-def use_generator(model: str, made: Generator) -> None:
-    """Register a generator under a model id, for instance the fake one."""
-    _BUILT[model] = made
-
-
-def is_built(model: str) -> bool:
-    """Whether the model is in memory already."""
-    return model in _BUILT
 
 
 @dataclass(frozen=True)
@@ -123,10 +90,11 @@ def start_run(
     workspace: Workspace,
     spec: Spec,
     *,
-    build: Callable[[str], Generator] = generator,
+    build: Callable[[str], Generator] = pool.generator,
     encoder: Encoder | None = None,
+    owner: str = "",
 ) -> Run:
-    """Begin a run in the background. Raises `OvertonError` for parameters out of range.
+    """Begin a run in the background for a visitor (`owner`). Raises `OvertonError` for parameters out of range.
 
     With an `encoder`, each finished sample gets its vector in `run.vectors` a little later, and in the store.
     """
@@ -137,6 +105,10 @@ def start_run(
     journal = Journal(workspace.folder("runs") / f"{run.run_id}.jsonl")
 
     def work(job: jobs.Job) -> None:
+        with pool.hold(spec.model):
+            fill(job)
+
+    def fill(job: jobs.Job) -> None:
         job.progress("loading the model", 0, len(spec.seeds))
         made = _unless_stopped(lambda: build(spec.model), job.cancel)
         if made is None:
@@ -153,14 +125,14 @@ def start_run(
             job.what = "generating"
 
         for sample in made.generate(context, spec.seeds, spec.sampling, cancel=job.cancel, on_text=on_text):
-            journal.append({"sample": asdict(sample)})
+            journal.append({"sample": sample.as_dict()})
             run.samples[sample.index] = sample
             run.growing.pop(sample.index, None)
             if encoder is not None and sample.text.strip():
                 _encode_later(workspace, run, sample, encoder)
             job.progress("generating", len(run.samples), len(spec.seeds))
 
-    run.job = jobs.start(f"{len(spec.seeds)} samples of {spec.model}", work, lane=f"model {spec.model}")
+    run.job = jobs.start(f"{len(spec.seeds)} samples of {spec.model}", work, lane=pool.lane(spec.model), owner=owner)
     return run
 
 
@@ -235,7 +207,7 @@ def _run_from(rows: Sequence[Mapping[str, Any]]) -> Run:
     sampling = Sampling(**{**raw["sampling"], "stop": tuple(raw["sampling"]["stop"])})
     examples = tuple(Example(**example) for example in raw["examples"])
     spec = Spec(**{**raw, "sampling": sampling, "examples": examples, "seeds": tuple(raw["seeds"])})
-    samples = [Sample(**row["sample"]) for row in rows if "sample" in row]
+    samples = [Sample.from_dict(row["sample"]) for row in rows if "sample" in row]
     by_index = {sample.index: sample for sample in samples}
     return Run(str(head["run"]), spec, str(head["created"]), str(head["revision"]), by_index)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from threading import Event
 from typing import Any, Protocol
@@ -16,6 +16,8 @@ FENCE = "```"
 class Sampling:
     """Sampling parameters with the standard meaning; `top_k` 0 and `top_p` 1 switch those filters off.
 
+    `min_p` drops tokens less likely than that share of the likeliest one (0 = off); `repetition_penalty` divides the
+    positive and multiplies the negative logits of tokens that were there already, in context or response (1 = off).
     `max_new_tokens` counts tokens of the model; `stop` strings end a response and are not part of it.
     """
 
@@ -24,6 +26,8 @@ class Sampling:
     top_k: int = 0
     max_new_tokens: int = 128
     stop: tuple[str, ...] = ()
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
 
     def check(self) -> Sampling:
         """Return these parameters, or raise `OvertonError` that names the one out of range."""
@@ -33,6 +37,10 @@ class Sampling:
             raise OvertonError("top_p must lie above 0 and not above 1.")
         if self.top_k < 0:
             raise OvertonError("top_k must be 0 (off) or more.")
+        if not 0 <= self.min_p <= 1:
+            raise OvertonError("min_p must lie between 0 (off) and 1.")
+        if not 0 < self.repetition_penalty <= 10:
+            raise OvertonError("The repetition penalty must lie above 0 (1 is off) and not above 10.")
         if not 1 <= self.max_new_tokens <= 8192:
             raise OvertonError("The number of new tokens must lie between 1 and 8192.")
         return self
@@ -43,8 +51,38 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class TokenTrace:
+    """What a model thought of each token of a response: `token_count` values a field, or none where unknown.
+
+    `logprobs` are natural logarithms of the probability that the model gave the token, and `entropies` (nats) those
+    of its whole distribution at that place: of the model itself, before temperature, penalty and filters. The token
+    that ended the response is included. Servers may not tell ids or entropies; these fields are then empty.
+    """
+
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    entropies: tuple[float, ...] = ()
+
+    def as_dict(self) -> dict[str, list[Any]]:
+        """Plain values with five significant digits, for JSON."""
+        short = {name: [float(f"{v:.5g}") for v in getattr(self, name)] for name in ("logprobs", "entropies")}
+        return {"ids": list(self.ids), **short}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Sequence[Any]] | None) -> TokenTrace | None:
+        """The inverse of `as_dict`; None gives None."""
+        if raw is None:
+            return None
+        return cls(*(tuple(raw.get(name, ())) for name in ("ids", "logprobs", "entropies")))
+
+
+@dataclass(frozen=True)
 class Sample:
-    """One finished response of a generator: `index` within the run, its own `seed`, and how it ended."""
+    """One finished response of a generator: `index` within the run, its own `seed`, and how it ended.
+
+    `finish_reason` is `stop` (an end token or a stop string), `length`, `cancelled` or `error`; only the last has an
+    `error`, one sentence.
+    """
 
     index: int
     text: str
@@ -52,6 +90,17 @@ class Sample:
     token_count: int
     seed: int
     error: str | None = None
+    tokens: TokenTrace | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "tokens"}
+        return plain if self.tokens is None else {**plain, "tokens": self.tokens.as_dict()}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Sample:
+        """The inverse of `as_dict`. Raises `TypeError` or `KeyError` for another shape."""
+        return cls(**{**raw, "tokens": TokenTrace.from_dict(raw.get("tokens"))})
 
 
 # Called with (index, text so far, tokens so far) while a sample grows.

@@ -7,7 +7,7 @@ Every sample draws from its own seed, independent of the other rows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -32,7 +32,14 @@ class _Row:
 class LocalGenerator:
     """A causal language model from a folder or a hub id, on CUDA, MPS or CPU."""
 
-    def __init__(self, source: str | Path, *, model: str | None = None, revision: str = "") -> None:
+    def __init__(
+        self,
+        source: str | Path,
+        *,
+        model: str | None = None,
+        revision: str = "",
+        make_room: Callable[[int], None] | None = None,
+    ) -> None:
         self.model = model or str(source)
         self.revision = revision
         try:

@@ -93,3 +93,59 @@ def test_stop_is_seen_by_the_work() -> None:
     job.stop()
     assert ended(job).state == "stopped"
     assert job.result > 0
+
+
+def test_owners_take_turns_in_a_lane() -> None:
+    release = threading.Event()
+    order: list[str] = []
+    first = jobs.start("first", lambda job: release.wait(10), lane="t7", owner="ann")
+    while first.state != "running":
+        time.sleep(0.005)
+    started = []
+    for name, owner in (("ann 2", "ann"), ("ann 3", "ann"), ("ben 1", "ben"), ("ann 4", "ann"), ("ben 2", "ben")):
+        started.append(jobs.start(name, lambda job, name=name: order.append(name), lane="t7", owner=owner))
+        while "waiting" not in started[-1].what:
+            time.sleep(0.005)
+    time.sleep(0.5)
+    assert [job.what for job in started] == [f"waiting, {k} before this one" for k in (2, 4, 1, 5, 3)]
+    release.set()
+    for job in started:
+        ended(job)
+    assert order == ["ben 1", "ann 2", "ben 2", "ann 3", "ann 4"]
+
+
+def test_a_long_job_takes_a_turn_for_each_batch_and_lets_others_in_between() -> None:
+    order: list[str] = []
+    second = threading.Event()
+
+    def long(job: jobs.Job) -> None:
+        for k in range(3):
+            with jobs.turn("t8", job, owner="bulk") as mine:
+                assert mine
+                order.append(f"batch {k}")
+                if k == 0:
+                    second.set()
+                    while "waiting" not in quick.what:
+                        time.sleep(0.005)
+
+    def begin() -> jobs.Job:
+        second.wait(5)
+        return jobs.start("quick", lambda job: order.append("quick"), lane="t8", owner="visitor")
+
+    bulk = jobs.Job("bulk", "elsewhere")
+    thread = threading.Thread(target=long, args=(bulk,))
+    quick = jobs.Job("not begun", "t8")
+    thread.start()
+    quick = begin()
+    thread.join(10)
+    ended(quick)
+    assert order == ["batch 0", "quick", "batch 1", "batch 2"]
+    bulk.stop()
+    release = threading.Event()
+    holder = jobs.start("holder", lambda job: release.wait(10), lane="t8")
+    while holder.state != "running":
+        time.sleep(0.005)
+    with jobs.turn("t8", bulk) as mine:
+        assert not mine
+    release.set()
+    ended(holder)

@@ -191,33 +191,6 @@ def test_stop_does_not_wait_for_a_model_that_loads(workspace: Workspace) -> None
     go_on.set()
 
 
-def test_one_model_that_loads_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "_BUILT", {})
-    lab.use_generator("ready", FakeGenerator())
-    go_on, inside = threading.Event(), threading.Event()
-
-    def slow(model: str) -> None:
-        inside.set()
-        go_on.wait(20)
-        raise OvertonError("no such model")
-
-    monkeypatch.setattr(lab, "locate", slow)
-
-    def visit() -> None:
-        with pytest.raises(OvertonError):
-            lab.generator("slow")
-
-    visitor = threading.Thread(target=visit)
-    visitor.start()
-    assert inside.wait(5)
-    other = threading.Thread(target=lab.generator, args=("ready",))
-    other.start()
-    other.join(2)
-    assert not other.is_alive()
-    go_on.set()
-    visitor.join()
-
-
 def test_vectors_of_an_earlier_run_are_remembered(workspace: Workspace) -> None:
     encoder = vectors.HashEncoder()
     run = finish(lab.start_run(workspace, spec(), build=fake(), encoder=encoder))
@@ -235,27 +208,3 @@ def test_nothing_to_save_is_said(workspace: Workspace, small: Dataset) -> None:
     run = lab.Run("r", spec(), "2030-01-01")
     with pytest.raises(OvertonError, match="No sample is finished"):
         lab.save_run(workspace, run, small, system="x", name="y")
-
-
-def test_two_visitors_build_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.generation import local
-    from core.models import Located
-
-    built: list[str] = []
-
-    class Slow:
-        def __init__(self, source: str, **_: Any) -> None:
-            time.sleep(0.1)
-            built.append(source)
-
-    monkeypatch.setattr(local, "LocalGenerator", Slow)
-    monkeypatch.setattr(lab, "locate", lambda model: Located(model, "folder", "1"))
-    monkeypatch.setattr(lab, "_BUILT", {})
-    got: list[object] = []
-    visitors = [threading.Thread(target=lambda: got.append(lab.generator("m"))) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join()
-    assert built == ["folder"]
-    assert len({id(g) for g in got}) == 1

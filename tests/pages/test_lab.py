@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from components import fetching, preparing
 from core import lab, vectors
 from core.dataset import Dataset
+from core.generation import pool
 from core.workspace import Workspace
 
 Open = Callable[..., AppTest]
@@ -23,7 +24,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = vectors.HashEncoder()
     encoder.key = vectors.DEFAULT_KEY
     monkeypatch.setenv("OVERTON_FAKE_GENERATOR", "1")
-    monkeypatch.setattr(lab, "_BUILT", {})
+    monkeypatch.setattr(pool, "_BUILT", {})
     monkeypatch.setattr(preparing, "encoder", lambda: encoder)
     real = fetching.missing
     monkeypatch.setattr(fetching, "missing", lambda *ids: [m for m in real(*ids) if m != vectors.DEFAULT_ID])

@@ -1,0 +1,33 @@
+"""How much memory there is: of the device, or of this machine and the container it is in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available(device: str = "cpu") -> int:
+    """Bytes that can be taken now without swapping, on `cpu`, `mps` (which shares it) or a `cuda` device."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0])
+    import psutil
+
+    limits = [int(psutil.virtual_memory().available)]
+    try:  # a container may be allowed less than the machine has
+        allowed = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
+        if allowed != "max":
+            limits.append(int(allowed) - int((_CGROUP / "memory.current").read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        pass
+    return max(0, min(limits))
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds now."""
+    import psutil
+
+    return int(psutil.Process(os.getpid()).memory_info().rss)
