@@ -1,0 +1,92 @@
+"""Engines: what carries out the batches of a plan. Each is one class and one line in `ENGINES`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core import jobs
+from core.bulk.planning import Batch
+from core.bulk.reading import make_ready
+from core.errors import OvertonError
+from core.generation import pool
+from core.generation.base import Sample
+
+
+@dataclass(frozen=True)
+class Done:
+    """One finished sample: `sample.index` is its place in `batch.samples`."""
+
+    batch: Batch
+    sample: Sample
+
+
+# Called with (batch, place in the batch, text so far, tokens so far) while a sample grows; engines may leave it out.
+OnGrowth = Callable[[Batch, int, str, int], None]
+
+
+class Engine(Protocol):
+    """Carries out batches. It writes nothing: each `Done` is in the journal before the next one is asked for."""
+
+    name: str
+
+    def run(
+        self, batches: Sequence[Batch], job: jobs.Job, *, owner: str = "", on_growth: OnGrowth | None = None
+    ) -> Iterator[Done]:
+        """Yield samples as they finish, in any order; end soon after `job.cancel` is set.
+
+        A sample that fails is yielded with an `error`. Raises `OvertonError` where nothing can go on, for instance
+        where a model cannot be loaded. `job.what` says what is being done.
+        """
+        ...
+
+
+class LocalEngine:
+    """One batch after another with the generators of this process, each in its turn in the queue of its model."""
+
+    name = "local"
+
+    def run(
+        self, batches: Sequence[Batch], job: jobs.Job, *, owner: str = "", on_growth: OnGrowth | None = None
+    ) -> Iterator[Done]:
+        """See `Engine.run`."""
+        for batch in batches:
+            with jobs.turn(pool.lane(batch.model), job, owner=owner) as mine:
+                if not mine or job.cancel.is_set():
+                    return
+                with pool.hold(batch.model):
+                    yield from self._batch(batch, job, on_growth)
+
+    def _batch(self, batch: Batch, job: jobs.Job, on_growth: OnGrowth | None) -> Iterator[Done]:
+        if not pool.is_built(batch.model):
+            job.what = f"loading {batch.model}"
+        make_ready(batch.model, batch.server)
+        made = pool.generator(batch.model)
+        job.what = f"{batch.system}, prompt {batch.prompt_id}"
+
+        def grow(place: int, text: str, tokens: int) -> None:
+            if on_growth is not None:
+                on_growth(batch, place, text, tokens)
+
+        for sample in made.generate(batch.context, batch.seeds, batch.sampling, cancel=job.cancel, on_text=grow):
+            yield Done(batch, sample)
+
+
+# Module and class by name: an engine is imported when it is asked for.
+ENGINES = {"local": ("core.bulk.engines", "LocalEngine"), "ray": ("core.bulk.ray_engine", "RayEngine")}
+
+
+def engine_named(name: str) -> Engine:
+    """An engine by name. Raises `OvertonError` for an unknown one, or one that is not installed."""
+    if name not in ENGINES:
+        raise OvertonError(f"There is no engine {name!r}: take one of {', '.join(ENGINES)}.")
+    module, made = ENGINES[name]
+    try:
+        loaded: Engine = getattr(importlib.import_module(module), made)()
+    except ImportError as error:
+        raise OvertonError(
+            f"The engine {name!r} is not installed here: see docs/generate.md, or leave out --engine."
+        ) from error
+    return loaded

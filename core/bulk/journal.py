@@ -1,0 +1,89 @@
+"""The journal of a bulk run: where it lies, what its rows are, and the lock that keeps a second writer out.
+
+    {"cell": key, "system", "prompt_id", "context", "sampling", "model", "revision"}     before the first sample of it
+    {"key", "system", "prompt_id", "sample", "seconds", and the fields of `core.generation.base.Sample`}
+
+`seconds` passed since the sample before it, or since generation began.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from core.columns import storable
+from core.errors import OvertonError, reason_of
+from core.generation.base import Sample
+from core.generation.journal import Journal
+from core.workspace import Workspace
+
+
+def journal_of(workspace: Workspace, name: str) -> Journal:
+    """The journal of all bulk runs of one name in a workspace."""
+    key = hashlib.sha256(name.encode()).hexdigest()[:8]  # names may differ in case alone
+    return Journal(workspace.root / "runs" / f"bulk-{name}-{key}.journal")
+
+
+def sample_rows(journal: Journal) -> Iterator[dict[str, Any]]:
+    """The rows of samples, oldest first; damaged ones are passed over."""
+    for row in journal:
+        if isinstance(row.get("key"), str) and isinstance(row.get("sample"), int):
+            yield row
+
+
+def sample_row(key: str, system: str, prompt_id: str, number: int, made: Sample, seconds: float) -> dict[str, Any]:
+    """One finished sample as a row; `number` is its sample index, whatever its place in the batch."""
+    fields = {name: value for name, value in made.as_dict().items() if name != "index"}
+    fields["text"] = storable(made.text)
+    place = {"key": key, "system": system, "prompt_id": prompt_id, "sample": number}
+    return {**place, "seconds": round(seconds, 4), **fields}
+
+
+def sample_of(row: Mapping[str, Any]) -> Sample:
+    """The sample of a row; its index is the sample index. Raises `TypeError` or `KeyError` for another shape."""
+    names = [name for name in Sample.__dataclass_fields__ if name != "index" and name in row]
+    return Sample.from_dict({"index": row["sample"], **{name: row[name] for name in names}})
+
+
+@contextmanager
+def locked(journal: Journal) -> Iterator[None]:
+    """Keep a second run of the same name out; the system lets go of the lock however this process ends.
+
+    Raises `OvertonError` where another run holds it, or where nothing can be written there.
+    """
+    path = journal.path.with_suffix(".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b")
+    except OSError as error:
+        raise OvertonError(f"{path} cannot be written: {reason_of(error)}.") from error
+    with file:
+        try:
+            _lock(file)
+        except OSError as error:
+            file.seek(0)
+            holder = file.read(20).decode("ascii", "ignore").strip() or "unknown"
+            raise OvertonError(
+                f"This run is going on already (process {holder}): wait for it or stop it, then try again."
+            ) from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n".encode())
+        file.flush()
+        yield
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Take the whole file for this process, or raise `OSError` at once."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(1 << 20)  # far behind the text, which others may then still read
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
