@@ -5,7 +5,8 @@ from core.bulk.fields import SpecError
 from core.bulk.planning import Batch, Cell, Plan, plan
 from core.bulk.progress import Progress
 from core.bulk.run import BulkRun, start
-from core.bulk.spec import Spec, System, load_spec
+from core.bulk.spec import Spec, load_spec
+from core.bulk.systems import System
 
 __all__ = [
     "ENGINES",

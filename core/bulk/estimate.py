@@ -13,7 +13,8 @@ class Cost:
     """One system: counts, tokens and time of what is missing, and its first context.
 
     `context_tokens` are read once for each prompt with missing samples; `new_tokens` is the most that can come.
-    `seconds` is None where the journal knows no rate.
+    `seconds` is None where the journal knows no rate. `equal`: at temperature 0
+    all samples of a prompt are the same.
     """
 
     system: str
@@ -26,6 +27,7 @@ class Cost:
     exact: bool
     new_tokens: int
     seconds: float | None
+    equal: bool
     first_prompt: str
     first_context: str
     too_long: int
@@ -41,7 +43,7 @@ def costs(plan: Plan) -> list[Cost]:
 
 def _cost(plan: Plan, cells: list[Cell]) -> Cost:
     system = cells[0].system
-    lacking = {c.prompt.prompt_id: len(plan.missing[system.name, c.prompt.prompt_id]) for c in cells}
+    lacking = {c.place: len(plan.missing[c.place]) for c in cells}
     missing, samples = sum(lacking.values()), system.samples * len(cells)
     spent, count = plan.seconds.get(system.name, (0.0, 0))
     return Cost(
@@ -51,10 +53,11 @@ def _cost(plan: Plan, cells: list[Cell]) -> Cost:
         samples=samples,
         done=samples - missing - sum(c.system.samples for c in cells if c.too_long),
         missing=missing,
-        context_tokens=sum(c.tokens for c in cells if lacking[c.prompt.prompt_id]),
+        context_tokens=sum(c.tokens for c in cells if lacking[c.place]),
         exact=all(c.exact for c in cells),
         new_tokens=missing * system.sampling.max_new_tokens,
         seconds=spent / count * missing if count and spent else None,
+        equal=system.sampling.temperature == 0 and system.samples > 1,
         first_prompt=cells[0].prompt.prompt_id,
         first_context=cells[0].context,
         too_long=sum(bool(c.too_long) for c in cells),

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from core.errors import OvertonError, Problems
 
+MOST = 100_000  # samples, prompts
+
 T = TypeVar("T")
 
 _SECRET = ("key", "api_key", "apikey", "token", "access_token", "secret", "password", "authorization", "bearer")
@@ -34,7 +36,8 @@ class Table:
 
     def wrong(self, what: str) -> None:
         """Note a mistake: `what` is the rest of a sentence that begins with the place."""
-        self.problems.add(self.file, None, f"{self.place} {what}" if self.place else what[0].upper() + what[1:])
+        subject = self.place or ("it" if what.startswith(("has ", "lacks ")) else "")
+        self.problems.add(self.file, None, f"{subject} {what}".strip())
 
     def secrets(self) -> bool:
         """Note every field that seems to hold a key itself; whether there is one."""
@@ -77,3 +80,30 @@ class Table:
         except OvertonError as error:
             self.problems.add(self.file, None, f"{self.place}: {error}" if self.place else str(error))
             return default
+
+    def table(self, name: str, place: str) -> Table:
+        """A table inside this one, empty where it is absent."""
+        return Table(self.get(name, dict, {}), file=self.file, place=place, problems=self.problems)
+
+    def tables(self, name: str) -> list[Table]:
+        """The tables of a list, `[[name]]` in the file; each is called by its name or id, else its number."""
+        if isinstance(self.raw.get(name), dict):
+            self.wrong(f"has a table [{name}]: write it with two brackets, as [[{name}]].")
+            return []
+        found = self.get(name, list, [])
+        if not all(isinstance(raw, dict) for raw in found):
+            self.wrong(f"has a {name} of the wrong shape: write [[{name}]] above each.")
+            return []
+        made = []
+        for k, raw in enumerate(found, 1):
+            called = raw.get("name") or raw.get("id")
+            place = f"[[{name}]] {called!r}" if isinstance(called, str) and called else f"[[{name}]] number {k}"
+            made.append(Table(raw, file=self.file, place=place, problems=self.problems))
+        return made
+
+    def count(self, name: str, default: int) -> int:
+        """A whole number from 1 on, or the default."""
+        value = self.get(name, int, default)
+        if name in self.raw and not 1 <= value <= MOST:
+            self.wrong(f"has {name} = {value}: it must lie between 1 and {MOST}.")
+        return value

@@ -28,10 +28,13 @@ def journal_of(workspace: Workspace, name: str) -> Journal:
     return Journal(workspace.root / "runs" / f"bulk-{name}-{key}.journal")
 
 
+_KINDS = {"key": str, "system": str, "prompt_id": str, "sample": int, "text": str, "seconds": float | int}
+
+
 def sample_rows(journal: Journal) -> Iterator[dict[str, Any]]:
     """The rows of samples, oldest first; damaged ones are passed over."""
     for row in journal:
-        if isinstance(row.get("key"), str) and isinstance(row.get("sample"), int):
+        if all(isinstance(row.get(name), kind) for name, kind in _KINDS.items()):
             yield row
 
 

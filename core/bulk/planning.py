@@ -11,7 +11,8 @@ from typing import Any
 from core.bulk.journal import journal_of, sample_rows
 from core.bulk.prompts import Prompt
 from core.bulk.reading import Reads, reader_of
-from core.bulk.spec import Spec, System, check_hints
+from core.bulk.spec import Spec
+from core.bulk.systems import System, check_hints
 from core.demo import seed_of
 from core.errors import OvertonError
 from core.generation.base import Sampling
@@ -22,6 +23,11 @@ from core.workspace import Workspace
 LARGEST_BATCH = 64
 
 Address = tuple[str, str, int]  # system, prompt_id, sample
+
+
+def address_of(row: Mapping[str, Any]) -> Address:
+    """Which sample a row of a journal is."""
+    return row["system"], row["prompt_id"], row["sample"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,11 @@ class Cell:
     key: str
     exact: bool = True
     too_long: str | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The system and the prompt id."""
+        return self.system.name, self.prompt.prompt_id
 
     def seed_of(self, sample: int) -> int:
         """The seed of one sample: 32 bits that depend on base seed, system, prompt and sample alone."""
@@ -104,7 +115,7 @@ class Plan:
         return [batch for cell in cells for batch in self._batches(cell)]
 
     def _batches(self, cell: Cell) -> Iterator[Batch]:
-        missing = self.missing.get((cell.system.name, cell.prompt.prompt_id), ())
+        missing = self.missing.get(cell.place, ())
         for k in range(0, len(missing), LARGEST_BATCH):
             samples = missing[k : k + LARGEST_BATCH]
             yield Batch(
@@ -126,7 +137,7 @@ class Plan:
     def _index(self) -> dict[tuple[str, str], Cell]:
         made: dict[tuple[str, str], Cell] | None = self.__dict__.get("_cells")
         if made is None:
-            made = {(c.system.name, c.prompt.prompt_id): c for c in self.cells}
+            made = {c.place: c for c in self.cells}
             object.__setattr__(self, "_cells", made)
         return made
 
@@ -183,9 +194,11 @@ def cell_of(spec: Spec, system: System, prompt: Prompt, reader: Reads) -> Cell:
     tokens = reader.count_tokens(context)
     depends = [context, system.sampling.as_dict(), system.identity, reader.revision]
     key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:24]
-    cell = Cell(system, prompt, context, tokens, reader.revision, spec.seed, key, getattr(reader, "exact", True))
+    cell = Cell(
+        system, prompt, context, tokens, reader.revision, spec.seed, key, getattr(reader, "counts_exactly", True)
+    )
     wanted = system.sampling.max_new_tokens
-    if 0 < reader.limit < tokens + wanted:
+    if cell.exact and 0 < reader.limit < tokens + wanted:
         what = (
             f"The prompt {prompt.prompt_id!r} does not fit with the system {system.name!r}: its context has {tokens} "
             f"tokens and {wanted} more are asked for, but {system.identity} reads at most {reader.limit}."
@@ -200,7 +213,7 @@ def compare(made: Plan, rows: Iterable[Mapping[str, Any]], *, keep_errors: bool 
     A row counts where its key is still that of the sample; other rows are left where they are.
     """
     wanted = {
-        (cell.system.name, cell.prompt.prompt_id, sample): cell.key_of(sample)
+        (*cell.place, sample): cell.key_of(sample)
         for cell in made.cells
         if not cell.too_long
         for sample in range(cell.system.samples)
@@ -208,19 +221,19 @@ def compare(made: Plan, rows: Iterable[Mapping[str, Any]], *, keep_errors: bool 
     done: dict[Address, bool] = {}
     left, seconds = 0, dict[str, tuple[float, int]]()
     for row in rows:
-        address = (str(row.get("system")), str(row.get("prompt_id")), int(row.get("sample", -1)))
+        address = address_of(row)
         spent, count = seconds.get(address[0], (0.0, 0))
-        seconds[address[0]] = (spent + float(row.get("seconds") or 0), count + 1)
-        if wanted.get(address) != row.get("key"):
+        seconds[address[0]] = (spent + row["seconds"], count + 1)
+        if wanted.get(address) != row["key"]:
             left += 1
         elif not done.get(address):
             done[address] = row.get("error") is None
     accepted = {address for address, good in done.items() if good or keep_errors}
     missing = {
-        (cell.system.name, cell.prompt.prompt_id): tuple(
+        cell.place: tuple(
             sample
             for sample in range(0 if cell.too_long else cell.system.samples)
-            if (cell.system.name, cell.prompt.prompt_id, sample) not in accepted
+            if (*cell.place, sample) not in accepted
         )
         for cell in made.cells
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,9 +35,10 @@ class Progress:
         """Samples that are there."""
         return self.reused + self.made
 
-    def begin(self, total: int, reused: int, left: int, per_system: dict[str, dict[str, int]]) -> None:
+    def begin(self, total: int, reused: int, left: int, errors: int, per_system: dict[str, dict[str, int]]) -> None:
         """Set the counts that a plan gives: `{system: {"total", "done", "errors"}}`."""
-        self.total, self.reused, self.left, self.per_system = total, reused, left, per_system
+        self.total, self.reused, self.left, self.errors = total, reused, left, errors
+        self.per_system = per_system
         self.started = time.monotonic()
 
     def grow(self, address: tuple[str, str, int], tokens: int) -> None:
@@ -54,6 +56,11 @@ class Progress:
             counts["done"] += 1
             counts["errors"] += error
         self._latest.append((time.monotonic(), tokens))
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self.ended = time.monotonic()
+        self.growing.clear()
 
     @property
     def seconds(self) -> float:
@@ -105,7 +112,7 @@ class Progress:
         }
 
 
-def counts_of(systems: list[tuple[str, int, int]]) -> dict[str, dict[str, int]]:
+def counts_of(systems: Iterable[tuple[str, int, int]]) -> dict[str, dict[str, int]]:
     """`{system: {"total", "done", "errors"}}` from (system, samples, missing) of each cell."""
     total: Counter[str] = Counter()
     missing: Counter[str] = Counter()

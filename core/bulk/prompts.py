@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.columns import storable
 from core.errors import OvertonError, Problems, reason_of
 from core.prompting import ExampleSet, example_sets
 from core.readers.rows import kind_of, rows
@@ -71,7 +72,7 @@ def prompt_of(row: Mapping[str, Any], place: str) -> Prompt:
     text = _first(row, _TEXT)
     if not text.strip():
         raise OvertonError(f"{place} has no text.")
-    return Prompt(_first(row, _ID) or prompt_id_of(text), text, _first(row, ("kind",)))
+    return Prompt(storable(_first(row, _ID)) or prompt_id_of(text), storable(text), storable(_first(row, ("kind",))))
 
 
 def prompts_of(file: Path) -> list[Prompt]:
@@ -94,7 +95,7 @@ def hints_of(file: Path) -> dict[str, str]:
     """Hints by prompt id: a TOML file with `id = "hint"` or `[id] hint = …`, or rows with `prompt_id` and `hint`."""
     if file.suffix.lower() == ".toml":
         return hint_table(toml_of(_text_of(file), file), str(file))
-    return {_first(row, _ID): _first(row, ("hint",)) for row in _table_rows(file)}
+    return {_first(row, _ID): storable(_first(row, ("hint",))) for row in _table_rows(file)}
 
 
 def hint_table(raw: Mapping[str, Any], place: str) -> dict[str, str]:
@@ -125,3 +126,12 @@ def examples_of(given: str, folder: Path | None) -> ExampleSet:
     if not chosen and len(sets) != 1:
         raise OvertonError(f"{path} has {len(sets)} sets: name one of them, as in {path}#NAME.")
     return sets[chosen] if chosen else next(iter(sets.values()))
+
+
+def beside(folder: Path | None, file: str) -> Path:
+    """A file that a specification names. Raises `OvertonError` where that is no file itself."""
+    if folder is None:
+        raise OvertonError(
+            "Files can only be named in a specification that is a file itself: write [[prompt]] tables."
+        )
+    return folder / file

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from core.errors import OvertonError
 from core.generation import pool
 from core.generation.fake import FakeGenerator
+from core.heavy import LOADING
 
 
 class Reads(Protocol):
@@ -37,10 +38,11 @@ class TokenizerReader:
         found = locate(model)
         self.model, self.revision = found.model, found.revision
         try:
-            from transformers import AutoConfig, AutoTokenizer
+            with LOADING:
+                from transformers import AutoConfig, AutoTokenizer
 
-            config: Any = AutoConfig.from_pretrained(found.source)
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(found.source)
+                config: Any = AutoConfig.from_pretrained(found.source)
+                self._tokenizer: Any = AutoTokenizer.from_pretrained(found.source)
         except Exception as error:  # the libraries raise many types: network, format, unknown architecture
             raise OvertonError(
                 f"The tokenizer of {model} cannot be loaded ({type(error).__name__}): give a model of the catalogue, "
@@ -49,7 +51,7 @@ class TokenizerReader:
         if self.revision == "hub":
             self.revision = str(getattr(config, "_commit_hash", None) or "hub")[:12]
         self.chat = bool(self._tokenizer.chat_template)
-        self.limit = int(getattr(config, "max_position_embeddings", 0) or 2048)
+        self.limit = int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 2048)
         bos = self._tokenizer.bos_token_id
         self._adds_bos = bos is not None and self._tokenizer("a")["input_ids"][:1] == [bos]
 
@@ -70,7 +72,7 @@ class TokenizerReader:
 class Guess:
     """Stands for a model that is not at hand: about four characters a token, and no limit is known."""
 
-    exact = False
+    counts_exactly = False
     chat = True
     limit = 0
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from core.bulk.journal import sample_of
-from core.bulk.planning import Address, Plan
+from core.bulk.planning import Address, Cell, Plan, address_of
 from core.dataset import Dataset
 from core.workspace import Workspace
 
-_COLUMNS = ("text", "finish_reason", "token_count", "seed", "error")
+_FIELDS = ("prompt_id", "system", "sample", "text", "finish_reason", "token_count", "seed", "error")
+# Field of a trace in the journal, its column, and how its values are kept.
+_TRACE = (
+    ("ids", "token_ids", np.int32),
+    ("logprobs", "logprobs", np.float32),
+    ("entropies", "entropies", np.float32),
+)
 
 
 def assemble(plan: Plan, rows: Iterable[Mapping[str, Any]], *, engine: str) -> tuple[Dataset, pd.DataFrame]:
@@ -23,46 +29,43 @@ def assemble(plan: Plan, rows: Iterable[Mapping[str, Any]], *, engine: str) -> t
     Takes the first row without an error of each sample, else the last one with an error. Contexts that did not fit
     become errors.
     """
-    wanted = {_address(cell, k): cell.key_of(k) for cell in plan.cells for k in range(cell.system.samples)}
-    best: dict[Address, Mapping[str, Any]] = {}
-    for row in rows:
-        address = (str(row["system"]), str(row["prompt_id"]), int(row["sample"]))
-        if wanted.get(address) == row["key"] and best.get(address, {"error": ""}).get("error") is not None:
-            best[address] = row
+    found = _best(plan, rows)
     ordered = [
-        best.get(_address(cell, k)) or _unsent(cell, k) for cell in plan.cells for k in range(cell.system.samples)
+        found.get((*cell.place, k)) or _unsent(cell, k) for cell in plan.cells for k in range(cell.system.samples)
     ]
-    names = ("prompt_id", "system", "sample", *_COLUMNS)
-    responses = pd.DataFrame({name: [row.get(name) for row in ordered] for name in names}, dtype="object")
-    responses["response_id"] = (
-        responses["system"] + "/" + responses["prompt_id"] + "/" + responses["sample"].astype(str)
-    )
-    if responses["response_id"].duplicated().any():  # "a/b" + "c" and "a" + "b/c" meet here
-        responses["response_id"] = [f"r{k}" for k in range(len(responses))]
-    spec = plan.spec
+    responses = pd.DataFrame({name: [row.get(name) for row in ordered] for name in _FIELDS}, dtype="object")
+    contexts = [(cell.prompt.prompt_id, cell.system.name, cell.context) for cell in plan.cells]
     dataset = Dataset.build(
-        spec.name,
+        plan.spec.name,
         prompts=pd.DataFrame([{"prompt_id": p.prompt_id, "text": p.text, "kind": p.kind} for p in plan.prompts]),
         systems=_systems(plan, engine),
         responses=responses,
-        contexts=pd.DataFrame(
-            [
-                {"prompt_id": cell.prompt.prompt_id, "system": cell.system.name, "text": cell.context}
-                for cell in plan.cells
-            ]
-        ),
-        meta={name: value for name in ("title", "about") if (value := getattr(spec, name))},
+        contexts=pd.DataFrame(contexts, columns=["prompt_id", "system", "text"]),
+        meta={name: value for name in ("title", "about") if (value := getattr(plan.spec, name))},
     )
-    return dataset, traces(
-        [{**row, "response_id": i} for row, i in zip(ordered, responses["response_id"], strict=True)]
-    )
+    ids = dataset.responses["response_id"]
+    return dataset, traces({**row, "response_id": i} for row, i in zip(ordered, ids, strict=True))
 
 
-def _address(cell: Any, sample: int) -> Address:
-    return cell.system.name, cell.prompt.prompt_id, sample
+def _best(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> dict[Address, Mapping[str, Any]]:
+    """The row that counts for each sample, its trace in a compact form."""
+    wanted = {(*cell.place, k): cell.key_of(k) for cell in plan.cells for k in range(cell.system.samples)}
+    best: dict[Address, Mapping[str, Any]] = {}
+    for row in rows:
+        address = address_of(row)
+        known = best.get(address)
+        if wanted.get(address) == row["key"] and (known is None or known.get("error") is not None):
+            best[address] = {**row, "tokens": _compact(row.get("tokens"))}
+    return best
 
 
-def _unsent(cell: Any, sample: int) -> dict[str, Any]:
+def _compact(trace: Any) -> dict[str, Any] | None:
+    if not isinstance(trace, Mapping):
+        return None
+    return {column: np.asarray(trace.get(name, ()), dtype=kind) for name, column, kind in _TRACE}
+
+
+def _unsent(cell: Cell, sample: int) -> dict[str, Any]:
     """The row of a sample that was never asked for, since its context does not fit."""
     place = {"system": cell.system.name, "prompt_id": cell.prompt.prompt_id, "sample": sample}
     error = cell.too_long or "It was not generated."
@@ -82,42 +85,29 @@ def _systems(plan: Plan, engine: str) -> pd.DataFrame:
         }
         if system.examples is not None:
             parameters["examples"] = system.examples_name
-        made.append(
-            {
-                "system": system.name,
-                "role": system.role,
-                "model": system.identity,
-                "strategy": system.strategy,
-                "parameters": json.dumps(parameters, ensure_ascii=False),
-            }
-        )
+        named = {"system": system.name, "role": system.role, "model": system.identity, "strategy": system.strategy}
+        made.append({**named, "parameters": json.dumps(parameters, ensure_ascii=False)})
     return pd.DataFrame(made)
 
 
 def traces(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Token traces of rows that have a `response_id`: token_ids (int32), logprobs and entropies (float32) of each.
 
-    Rows without a trace are left out; a field that the generator does not know is an empty list.
+    `tokens` of a row holds the trace as `core.generation.base.TokenTrace.as_dict` gives it, or by column already.
+    Rows without a trace are left out; a field that the generator does not know is an empty array.
     """
     found = []
     for row in rows:
-        trace = sample_of(row).tokens if row.get("tokens") else None
+        trace = row.get("tokens")
         if trace is not None:
             found.append(
-                {
-                    "response_id": row["response_id"],
-                    "token_ids": np.asarray(trace.ids, dtype=np.int32),
-                    "logprobs": np.asarray(trace.logprobs, dtype=np.float32),
-                    "entropies": np.asarray(trace.entropies, dtype=np.float32),
-                }
+                {"response_id": row["response_id"], **(trace if "token_ids" in trace else _compact(trace) or {})}
             )
-    return pd.DataFrame(found, columns=["response_id", "token_ids", "logprobs", "entropies"])
+    return pd.DataFrame(found, columns=["response_id", *(column for _, column, _ in _TRACE)])
 
 
 def save(workspace: Workspace, dataset: Dataset, tokens: pd.DataFrame) -> tuple[str, bool]:
     """Put a dataset into the workspace: its name there, and whether the same content was there already."""
-    from dataclasses import replace
-
     same = workspace.same_content(dataset)
     if same is not None:
         return same, True

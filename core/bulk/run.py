@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from core import jobs
-from core.bulk.engines import Engine, engine_named
+from core.bulk.engines import Done, Engine, engine_named
 from core.bulk.journal import journal_of, locked, sample_row, sample_rows
-from core.bulk.planning import Batch, Plan, plan
+from core.bulk.planning import Batch, Cell, Plan, plan
 from core.bulk.progress import Progress, counts_of
 from core.bulk.result import assemble, save
 from core.bulk.spec import Spec
+from core.errors import OvertonError, reason_of
+from core.generation.base import Sample
 from core.generation.journal import Journal
 from core.workspace import Workspace
+
+# So many failures in a row of one model, over more than two prompts, end a run: its server is gone.
+MOST_FAILURES = 20
 
 
 @dataclass
@@ -25,6 +30,7 @@ class BulkRun:
     spec: Spec
     journal: Journal
     engine: str
+    keep_errors: bool = False
     progress: Progress = field(default_factory=Progress)
     job: jobs.Job = field(default_factory=lambda: jobs.Job("", ""))
     plan: Plan | None = None
@@ -61,8 +67,8 @@ def start(
     Raises `OvertonError` for an unknown engine and where a run of this name is going on, here or in another process.
     Everything later is in `run.job.error`.
     """
-    made = engine_named(engine)
-    run = BulkRun(spec, journal_of(workspace, spec.name), engine)
+    chosen = engine_named(engine)
+    run = BulkRun(spec, journal_of(workspace, spec.name), engine, keep_errors)
     workspace.folder("runs")
     held = ExitStack()
     held.enter_context(locked(run.journal))
@@ -73,12 +79,12 @@ def start(
             job.what = "reading the contexts"
             options: dict[str, Any] = {"keep_errors": keep_errors, "skip_too_long": skip_too_long}
             _fetch(spec, job)
-            run.plan = plan(spec, workspace, cancelled=job.cancel.is_set, **options)
-            _generate(run, made, job, owner)
+            run.plan = made = plan(spec, workspace, cancelled=job.cancel.is_set, **options)
+            _generate(run, made, chosen, job, owner)
             if job.cancel.is_set():
                 return
             job.what = "writing the dataset"
-            complete = assemble(run.plan, sample_rows(run.journal), engine=engine)
+            complete = assemble(made, sample_rows(run.journal), engine=engine)
             run.dataset, run.was_there = save(workspace, *complete)
 
     run.job = jobs.start(f"{spec.name}", work, lane=f"bulk {run.journal.path}", owner=owner)
@@ -94,39 +100,85 @@ def _fetch(spec: Spec, job: jobs.Job) -> None:
             models.fetch(model, progress=job.progress, cancel=job.cancel)
 
 
-def _generate(run: BulkRun, engine: Engine, job: jobs.Job, owner: str) -> None:
-    """Write every sample of the engine into the journal, before anything else happens to it."""
-    plan = run.plan
-    assert plan is not None
-    cells = [
-        (c.system.name, c.system.samples, len(plan.missing[c.system.name, c.prompt.prompt_id])) for c in plan.cells
-    ]
-    run.progress.begin(plan.total, plan.total - plan.lacking, plan.left, counts_of(cells))
-    run.progress.errors = plan.errors_kept + sum(cell.system.samples for cell in plan.too_long)
+def _generate(run: BulkRun, plan: Plan, engine: Engine, job: jobs.Job, owner: str) -> None:
+    """Let the engine make what is missing. Raises `OvertonError` where that ends before everything is there."""
+    counts = counts_of((c.system.name, c.system.samples, len(plan.missing[c.place])) for c in plan.cells)
+    errors = plan.errors_kept + sum(cell.system.samples for cell in plan.too_long)
+    run.progress.begin(plan.total, plan.total - plan.lacking, plan.left, errors, counts)
     job.progress("generating", run.progress.done, plan.total)
-    begun: set[str] = set()
-    last = time.monotonic()
+    writer = _Writer(run, plan)
 
     def grow(batch: Batch, place: int, text: str, tokens: int) -> None:
         run.progress.grow((batch.system, batch.prompt_id, batch.samples[place]), tokens)
 
-    with closing(engine.run(plan.batches(), job, owner=owner, on_growth=grow)) as finished:  # type: ignore[type-var]
+    finished = engine.run(plan.batches(), job, owner=owner, on_growth=grow)
+    try:
         for done in finished:
-            if done.sample.finish_reason == "cancelled":
-                continue
-            batch, cell = done.batch, plan.cell(done.batch.system, done.batch.prompt_id)
-            if cell.key not in begun:
-                begun.add(cell.key)
-                run.journal.append(_head(batch, cell.key, cell.revision))
-            now, number = time.monotonic(), batch.samples[done.sample.index]
-            key, place = cell.key_of(number), (batch.system, batch.prompt_id)
-            run.journal.append(sample_row(key, *place, number, done.sample, now - last))
-            last = now
-            run.progress.add((*place, number), done.sample.token_count, error=done.sample.error is not None)
-            job.done = run.progress.done
-    run.progress.ended = time.monotonic()
+            if done.sample.finish_reason != "cancelled":
+                writer.write(done)
+                job.done = run.progress.done
+    finally:
+        run.progress.end()
+        close = getattr(finished, "close", None)
+        if close is not None:
+            close()
+    if run.progress.done < run.progress.total and not job.cancel.is_set():
+        lost = run.progress.total - run.progress.done
+        raise OvertonError(f"{lost} samples did not come; the same specification goes on with them.")
 
 
-def _head(batch: Batch, key: str, revision: str) -> dict[str, Any]:
-    place = {"cell": key, "system": batch.system, "prompt_id": batch.prompt_id, "context": batch.context}
-    return {**place, "sampling": batch.sampling.as_dict(), "model": batch.model, "revision": revision}
+class _Writer:
+    """Writes every sample into the journal, before anything else happens to it, and counts failures in a row."""
+
+    def __init__(self, run: BulkRun, plan: Plan) -> None:
+        self.run, self.plan = run, plan
+        self._begun: set[str] = set()
+        self._last = time.monotonic()
+        self._failed: dict[str, list[str]] = {}
+
+    def write(self, done: Done) -> None:
+        """Write one sample. Raises `OvertonError` where the disk refuses it or nothing but errors comes."""
+        batch, sample = done.batch, done.sample
+        cell, number, now = (
+            self.plan.cell(batch.system, batch.prompt_id),
+            batch.samples[sample.index],
+            time.monotonic(),
+        )
+        row = sample_row(cell.key_of(number), *cell.place, number, sample, now - self._last)
+        try:
+            if cell.key not in self._begun:
+                self.run.journal.append(_head(cell))
+                self._begun.add(cell.key)
+            self.run.journal.append(row)
+        except OSError as error:
+            raise OvertonError(
+                f"{self.run.journal.path} cannot be written ({reason_of(error)}): make room there, and the same "
+                "specification goes on from what is in it."
+            ) from error
+        self._last = now
+        self.run.progress.add((*cell.place, number), sample.token_count, error=sample.error is not None)
+        self._check(batch, sample)
+
+    def _check(self, batch: Batch, sample: Sample) -> None:
+        """Stop asking a model that fails for one prompt after another."""
+        failed = self._failed.setdefault(batch.model, [])
+        if sample.error is None:
+            failed.clear()
+            return
+        failed.append(batch.prompt_id)
+        if not self.run.keep_errors and len(failed) >= MOST_FAILURES and len(set(failed)) > 2:
+            raise OvertonError(
+                f"The last {len(failed)} samples of the system {batch.system!r} all failed "
+                f"({sample.error.rstrip('.')}): mend that, and the same specification goes on."
+            )
+
+
+def _head(cell: Cell) -> dict[str, Any]:
+    place = {
+        "cell": cell.key,
+        "system": cell.system.name,
+        "prompt_id": cell.prompt.prompt_id,
+        "context": cell.context,
+    }
+    sampling = cell.system.sampling.as_dict()
+    return {**place, "sampling": sampling, "model": cell.system.identity, "revision": cell.revision}

@@ -190,6 +190,8 @@ def _dry_run(spec: Any, workspace: Workspace, args: argparse.Namespace) -> int:
             f"samples missing, {about}{cost['context_tokens']} context tokens, at most {cost['new_tokens']} new "
             f"tokens, time: {duration(cost['seconds'])}"
         )
+        if cost["equal"]:
+            print("at temperature 0 all samples of a prompt are equal: one is enough")
         print(f"first context (prompt {cost['first_prompt']}):")
         for line in cost["first_context"].split("\n"):
             print(f"  | {printable(line, 100_000)}")
