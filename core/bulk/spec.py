@@ -68,7 +68,7 @@ def _spec(top: Table, folder: Path | None) -> Spec:
     samples = top.count("samples", 5)
     stops = "stop" in shared.raw
     systems = tuple(system_of(table, folder, defaults, stops, samples) for table in top.tables("system"))
-    if not systems:
+    if not top.raw.get("system"):
         top.wrong("there is no [[system]]: give at least one.")
     for twice in _repeated([system.name for system in systems if system.name]):
         top.wrong(f"the system {twice!r} occurs more than once.")
