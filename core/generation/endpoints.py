@@ -188,11 +188,8 @@ def find(model: str, root: Path | None = None) -> Endpoint:
 
 def typed_id(url: str, model: str) -> str:
     """The model id of an endpoint that a visitor typed. Raises `OvertonError` where that is off or it is no URL."""
-    made = f"{PREFIX}{url.strip().rstrip('/')}#{model.strip()}"
-    if "#" in url:
-        raise OvertonError("The address of the endpoint must end before any ? or #.")
-    find(made if "://" in url else f"{PREFIX}://#{model}")
-    return made
+    made = from_table("typed", {"url": url, "model": model.strip()}, typed=True)
+    return f"{PREFIX}{made.url}#{made.model}"
 
 
 def allowed() -> bool:

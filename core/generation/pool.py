@@ -1,6 +1,7 @@
 """The generators in memory: each is built once for all visitors, and leaves before memory runs out.
 
-A model id names a model of the catalogue, a folder, a GGUF file or a hub id.
+A model id names a model of the catalogue, a folder, a GGUF file, a hub id, or an endpoint (`server:NAME`), which
+takes no memory and is never unloaded to make room.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ def generator(model: str) -> Generator:
 
 
 def _build(model: str) -> Generator:
+    from core.generation import endpoints
+
+    if endpoints.is_server(model):
+        return endpoints.build(endpoints.find(model))
     from core.generation.local import LocalGenerator
     from core.models import locate
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TICK = 0.05  # seconds between two looks at `cancel`
 MOST_AT_ONCE = 64  # samples in one request
 _AFTERWARDS = 2.0  # seconds that the count of tokens may come after the end of the text
+_END = object()
 _LONGEST = 10  # an attempt may take this many times the longest silence
 
 
@@ -208,8 +209,8 @@ class Call:
                         break
                     # After the end only the count of tokens can come.
                     async with asyncio.timeout(_AFTERWARDS if over else None):
-                        event = await anext(events, None)
-                    if event is None:
+                        event = await anext(events, _END)
+                    if event is _END:
                         break
                     self._take(event, growing, batch)
         except Exception as error:  # a hostile server gets any exception out of a client

@@ -96,17 +96,18 @@ def make_client(endpoint: Endpoint, key: str | None) -> AsyncOpenAI:
 
 def failure_of(error: Exception, endpoint: Endpoint) -> Exception:
     """What an exception of the client means: a `Failure`, a `Refused` or a `Fatal`. Never repeats what was sent."""
+    import httpx2
     import openai
 
     if isinstance(error, Garbled):
         return Failure("garbled", str(error))
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, endpoint)
-    if isinstance(error, openai.APITimeoutError | TimeoutError):
+    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException | TimeoutError):
         connecting = type(error.__cause__).__name__ == "ConnectTimeout"
         why = "cannot be reached" if connecting else f"said nothing for {endpoint.timeout:g} s"
         return Failure("timeout", f"{why} at {endpoint.host}", reached=not connecting)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
         cause = type(error.__cause__).__name__
         if cause in ("ConnectError", "UnsupportedProtocol", "ProxyError", "SSLError"):
             return Failure("connection", f"cannot be reached at {endpoint.host}", reached=False)
