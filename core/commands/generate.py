@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -81,9 +82,12 @@ def _bar(run: BulkRun) -> None:
     progress = run.progress
     if progress.started is None:
         return
-    with tqdm(total=progress.total, initial=progress.done, unit="sample", dynamic_ncols=True, smoothing=0.1) as bar:
+    size = shutil.get_terminal_size()  # 80 x 24 where a terminal says that it has no lines, which hides the bar
+    options = {"unit": "sample", "ncols": size.columns, "nrows": size.lines, "smoothing": 0.1}
+    with tqdm(total=progress.total, initial=progress.done, **options) as bar:
 
         def show() -> None:
+            bar.ncols = shutil.get_terminal_size().columns
             bar.set_postfix_str(f"{progress.tokens_per_second or 0:.0f} tokens/s, {progress.errors} errors", False)
             bar.set_description_str(f"{run.job.what:.40}", False)
             bar.update(progress.done - bar.n)
