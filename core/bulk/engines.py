@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import Protocol
 
 from core import jobs
 from core.bulk.planning import Batch
 from core.bulk.reading import make_ready
+from core.bulk.together import together
 from core.errors import OvertonError
 from core.generation import pool
 from core.generation.base import Sample
@@ -22,6 +25,9 @@ class Done:
     batch: Batch
     sample: Sample
 
+
+SERVER = "server:"
+AT_ONCE = 8  # batches of one server at a time
 
 # Called with (batch, place in the batch, text so far, tokens so far) while a sample grows; engines may leave it out.
 OnGrowth = Callable[[Batch, int, str, int], None]
@@ -44,7 +50,10 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """One batch after another with the generators of this process, each in its turn in the queue of its model."""
+    """The generators of this process: local models one batch after another, each in its turn in the model's queue.
+
+    Servers are asked meanwhile, each for several batches at once, within the concurrency of its endpoint.
+    """
 
     name = "local"
 
@@ -52,17 +61,39 @@ class LocalEngine:
         self, batches: Sequence[Batch], job: jobs.Job, *, owner: str = "", on_growth: OnGrowth | None = None
     ) -> Iterator[Done]:
         """See `Engine.run`."""
+        queues: dict[str, deque[Batch]] = {}
         for batch in batches:
-            with jobs.turn(pool.lane(batch.model), job, owner=owner) as mine:
-                if not mine or job.cancel.is_set():
+            queues.setdefault(batch.model if batch.model.startswith(SERVER) else "", deque()).append(batch)
+
+        def stream(waiting: deque[Batch], lane: str) -> Callable[[Event], Iterator[Done]]:
+            return lambda cancel: self._stream(waiting, lane, cancel, job, owner, on_growth)
+
+        streams = []
+        for model, waiting in queues.items():
+            places = min(AT_ONCE, len(waiting)) if model else 1
+            streams += [stream(waiting, f" {k}" if model else "") for k in range(places)]
+        if streams:
+            yield from together(streams, job.cancel)
+
+    def _stream(
+        self, waiting: deque[Batch], lane: str, cancel: Event, job: jobs.Job, owner: str, on_growth: OnGrowth | None
+    ) -> Iterator[Done]:
+        """Work off a queue, which other streams may share."""
+        while not cancel.is_set():
+            try:
+                batch = waiting.popleft()
+            except IndexError:
+                return
+            with jobs.turn(pool.lane(batch.model) + lane, job, owner=owner) as mine:
+                if not mine or cancel.is_set():
                     return
                 with pool.hold(batch.model):
-                    yield from self._batch(batch, job, on_growth)
+                    yield from self._batch(batch, cancel, job, on_growth)
 
-    def _batch(self, batch: Batch, job: jobs.Job, on_growth: OnGrowth | None) -> Iterator[Done]:
+    def _batch(self, batch: Batch, cancel: Event, job: jobs.Job, on_growth: OnGrowth | None) -> Iterator[Done]:
+        make_ready(batch.model, batch.server)
         if not pool.is_built(batch.model):
             job.what = f"loading {batch.model}"
-        make_ready(batch.model, batch.server)
         made = pool.generator(batch.model)
         job.what = f"{batch.system}, prompt {batch.prompt_id}"
 
@@ -70,7 +101,7 @@ class LocalEngine:
             if on_growth is not None:
                 on_growth(batch, place, text, tokens)
 
-        for sample in made.generate(batch.context, batch.seeds, batch.sampling, cancel=job.cancel, on_text=grow):
+        for sample in made.generate(batch.context, batch.seeds, batch.sampling, cancel=cancel, on_text=grow):
             yield Done(batch, sample)
 
 
