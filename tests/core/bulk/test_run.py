@@ -227,6 +227,7 @@ def test_a_second_run_of_the_same_name_is_refused(workspace: Workspace, fakes: d
         run.stop()
         assert run.job.thread is not None
         run.job.thread.join(5)
+    fakes["fake"] = FakeGenerator()
     assert go().job.state == "done"
 
 
