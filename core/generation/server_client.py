@@ -169,5 +169,5 @@ def wait_before(attempt: int, base: float, after: float | None) -> float:
 
 def refusal_text(refused: Refused, *, has_key: bool) -> str:
     """How a refusal that names nothing is told. The server's own words stand there only where no key was sent."""
-    words = " ".join(message_of(refused.said).split())[:160]
+    words = " ".join(message_of(refused.said).split())[:160].rstrip(". ")
     return f"refused the request ({refused.status})" + (f": {words}" if words and not has_key else "")

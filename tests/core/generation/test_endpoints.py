@@ -153,7 +153,7 @@ def test_a_typed_endpoint_is_refused_unless_the_operator_allows_it(monkeypatch: 
 )
 def test_a_typed_endpoint_must_be_an_address(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("OVERTON_ALLOW_ENDPOINTS", "1")
-    with pytest.raises(OvertonError, match="address|url"):
+    with pytest.raises(OvertonError, match=r"address|url"):
         endpoints.typed_id(url, "m")
 
 
