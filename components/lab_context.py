@@ -9,12 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from components import state
+from components import endpoints, state
 from components.text import excerpt, literal
 from core import demo, lab
 from core.errors import OvertonError
 from core.generation import pool
 from core.generation.base import Sampling
+from core.generation.endpoints import UNKNOWN_LIMIT, is_server
 from core.generation.fake import FakeGenerator
 from core.prompting import STOP, Example, example_sets, query_answer
 
@@ -190,8 +191,10 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
     if pool.is_built(model):
         made = pool.generator(model)
         tokens = made.count_tokens(context)
-        counted = f"{tokens} tokens of {made.limit}"
-        if tokens + sampling.max_new_tokens > made.limit:
+        exact = getattr(made, "counts_exactly", True)
+        of = f" of {made.limit}" if made.limit < UNKNOWN_LIMIT else ""
+        counted = f"{'' if exact else 'about '}{tokens} tokens{of}"
+        if exact and tokens + sampling.max_new_tokens > made.limit:
             st.error(
                 f"The context has {tokens} tokens and {sampling.max_new_tokens} more are asked for, but the model "
                 f"reads at most {made.limit}: remove an example or ask for fewer tokens.",
@@ -212,13 +215,18 @@ def _fake() -> list[str]:
 
 
 def reference_models(model: str) -> dict[str, str]:
-    """The models that answer a prompt of one's own for comparison: the base model at hand, and an aligned one."""
+    """The models that answer a prompt of one's own for comparison: the base model at hand, and an aligned one.
+
+    Beside a server of base models that is the first endpoint for chats, where one is configured.
+    """
+    if is_server(model) and (chats := endpoints.offered("chat")):
+        return {"base": model, "aligned": chats[0]}
     return {"base": model, "aligned": "fake chat" if model == "fake" else demo.ALIGNED_MODEL}
 
 
 def model_picker() -> str:
-    """The base model: one of the catalogue, or any hub id or folder. Raises `OvertonError` for an empty one."""
-    known = [*_fake(), demo.BASE_MODEL]
+    """The base model: one of the catalogue, an endpoint, or any hub id or folder. Raises `OvertonError` for none."""
+    known = [*_fake(), demo.BASE_MODEL, *endpoints.offered("completions")]
     model = st.selectbox(
         "Base model",
         known,
@@ -226,8 +234,12 @@ def model_picker() -> str:
         accept_new_options=True,
         persist_state="session",
         help="Choose one of the catalogue, or type a folder on this machine or a hub id such as owner/name.",
-        format_func=lambda m: excerpt(str(m), 60),
+        format_func=lambda m: excerpt(endpoints.label(str(m)), 60),
     )
+    own = endpoints.typed()
+    if own is not None:
+        st.caption(f"Asking {literal(own.removeprefix('server:'), 160)}")
+        return own
     if not model:
         raise OvertonError("Choose a model, or type a folder or a hub id.")
     return str(model)

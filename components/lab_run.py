@@ -53,6 +53,9 @@ def progress_line(run: lab.Run) -> None:
 def _ended(run: lab.Run, total: int) -> None:
     finished = run.finished()
     cancelled = sum(s.finish_reason == "cancelled" for s in finished)
+    errors = [s.error or "the reason is not known" for s in finished if s.finish_reason == "error"]
+    if errors:
+        st.warning(f"{len(errors)} of {total} samples failed: {literal(errors[0], 300)}", icon=":material/warning:")
     if run.job is not None and run.job.error:
         st.error(literal(run.job.error, 600), icon=":material/error:")
     elif cancelled:
@@ -61,7 +64,8 @@ def _ended(run: lab.Run, total: int) -> None:
         )
     else:
         took = f" in {run.job.seconds:.1f} s" if run.job is not None else ""
-        st.success(f"{len(finished)} samples, {run.tokens} tokens{took}.", icon=":material/check:")
+        if len(finished) > len(errors):
+            st.success(f"{len(finished) - len(errors)} samples, {run.tokens} tokens{took}.", icon=":material/check:")
 
 
 def samples_view(run: lab.Run) -> None:
@@ -81,7 +85,12 @@ def samples_view(run: lab.Run) -> None:
 
 
 def _sample_line(sample: Sample) -> str:
-    ended = {"stop": "ended by itself", "length": "cut by the token limit", "cancelled": "stopped"}
+    ended = {
+        "stop": "ended by itself",
+        "length": "cut by the token limit",
+        "cancelled": "stopped",
+        "error": literal(sample.error or "failed", 200),
+    }
     note = (
         " · seems to have opened a code block"
         if sample.finish_reason == "stop" and opened_code_block(sample.text)

@@ -108,6 +108,16 @@ def test_what_is_wrong_is_named_with_file_and_field(tmp_path: Path, text: str, t
     assert "hunter2" not in str(error.value) and "sk-1" not in str(error.value)
 
 
+def test_the_documentation_has_a_file_that_can_be_read_and_names_each_field(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "servers.md").read_text(encoding="utf-8")
+    write(tmp_path, text.split("```toml\n")[1].split("```")[0])
+    known = endpoints.configured()
+    assert len(known) == 6
+    assert {endpoint.kind for endpoint in known.values()} == set(endpoints.KINDS)
+    fields = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
+    assert fields == set(Endpoint.__dataclass_fields__) - {"name"}
+
+
 def test_a_file_that_is_a_folder_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "endpoints.toml").mkdir()
     with pytest.raises(OvertonError, match="cannot be read"):
