@@ -2,6 +2,7 @@
 
 from core.bulk.engines import ENGINES, Done, Engine, LocalEngine, engine_named
 from core.bulk.fields import SpecError
+from core.bulk.journal import Past, past_runs
 from core.bulk.planning import Batch, Cell, Plan, plan
 from core.bulk.progress import Progress
 from core.bulk.run import BulkRun, start
@@ -16,6 +17,7 @@ __all__ = [
     "Done",
     "Engine",
     "LocalEngine",
+    "Past",
     "Plan",
     "Progress",
     "Spec",
@@ -23,6 +25,7 @@ __all__ = [
     "System",
     "engine_named",
     "load_spec",
+    "past_runs",
     "plan",
     "start",
 ]

@@ -1,5 +1,6 @@
 """The journal of a bulk run: where it lies, what its rows are, and the lock that keeps a second writer out.
 
+    {"spec": its text, "folder": where its files lie}                                    each time a run begins
     {"cell": key, "system", "prompt_id", "context", "sampling", "model", "revision"}     before the first sample of it
     {"key", "system", "prompt_id", "sample", "seconds", and the fields of `core.generation.base.Sample`}
 
@@ -11,8 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import IO, Any
 
 from core.columns import storable
@@ -38,6 +42,11 @@ def sample_rows(journal: Journal) -> Iterator[dict[str, Any]]:
             yield row
 
 
+def spec_row(text: str, folder: Path | None) -> dict[str, Any]:
+    """The specification of a run that begins, as a row."""
+    return {"spec": text, "folder": None if folder is None else str(folder.resolve())}
+
+
 def sample_row(key: str, system: str, prompt_id: str, number: int, made: Sample, seconds: float) -> dict[str, Any]:
     """One finished sample as a row; `number` is its sample index, whatever its place in the batch."""
     fields = {name: value for name, value in made.as_dict().items() if name != "index"}
@@ -46,10 +55,34 @@ def sample_row(key: str, system: str, prompt_id: str, number: int, made: Sample,
     return {**place, "seconds": round(seconds, 4), **fields}
 
 
-def sample_of(row: Mapping[str, Any]) -> Sample:
-    """The sample of a row; its index is the sample index. Raises `TypeError` or `KeyError` for another shape."""
-    names = [name for name in Sample.__dataclass_fields__ if name != "index" and name in row]
-    return Sample.from_dict({"index": row["sample"], **{name: row[name] for name in names}})
+@dataclass(frozen=True)
+class Past:
+    """A run that a workspace keeps: the text of its latest specification, and how many samples its journal holds.
+
+    `load_spec(past.text, folder=past.folder)` and `start` go on with it.
+    """
+
+    name: str
+    text: str
+    folder: Path | None
+    samples: int
+    changed: datetime
+
+
+def past_runs(workspace: Workspace) -> list[Past]:
+    """The bulk runs of a workspace, the latest first; journals that cannot be read are passed over."""
+    found = []
+    for path in (workspace.root / "runs").glob("bulk-*.journal"):
+        try:
+            rows, changed = list(Journal(path)), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except OSError:
+            continue
+        specs = [row for row in rows if isinstance(row.get("spec"), str)]
+        if specs:
+            last, name = specs[-1], path.stem.removeprefix("bulk-").rpartition("-")[0]
+            folder = Path(last["folder"]) if last.get("folder") else None
+            found.append(Past(name, last["spec"], folder, sum("sample" in row for row in rows), changed))
+    return sorted(found, key=lambda past: past.changed, reverse=True)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -88,7 +89,7 @@ class Plan:
     cells: tuple[Cell, ...]
     missing: Mapping[tuple[str, str], tuple[int, ...]]
     reused: int = 0
-    errors_kept: int = 0
+    errors_kept: Mapping[str, int] = field(default_factory=dict)
     left: int = 0
     seconds: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
@@ -101,6 +102,18 @@ class Plan:
     def too_long(self) -> list[Cell]:
         """Cells whose context does not fit into the model."""
         return [cell for cell in self.cells if cell.too_long]
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """`{system: {"total", "done", "errors"}}` before anything more is generated."""
+        found = {system.name: {"total": 0, "done": 0, "errors": 0} for system in self.spec.systems}
+        for cell in self.cells:
+            own, samples = found[cell.system.name], cell.system.samples
+            own["total"] += samples
+            own["done"] += samples - len(self.missing[cell.place])
+            own["errors"] += samples if cell.too_long else 0
+        for name, kept in self.errors_kept.items():
+            found[name]["errors"] += kept
+        return found
 
     @property
     def lacking(self) -> int:
@@ -237,5 +250,5 @@ def compare(made: Plan, rows: Iterable[Mapping[str, Any]], *, keep_errors: bool 
         )
         for cell in made.cells
     }
-    kept = sum(not done[address] for address in accepted)
+    kept = Counter(address[0] for address in accepted if not done[address])
     return replace(made, missing=missing, reused=len(accepted), errors_kept=kept, left=left, seconds=seconds)

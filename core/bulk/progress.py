@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +34,12 @@ class Progress:
         """Samples that are there."""
         return self.reused + self.made
 
-    def begin(self, total: int, reused: int, left: int, errors: int, per_system: dict[str, dict[str, int]]) -> None:
-        """Set the counts that a plan gives: `{system: {"total", "done", "errors"}}`."""
-        self.total, self.reused, self.left, self.errors = total, reused, left, errors
-        self.per_system = per_system
+    def begin(self, per_system: dict[str, dict[str, int]], *, left: int) -> None:
+        """Set the counts of a plan: `{system: {"total", "done", "errors"}}`, and the rows that it leaves alone."""
+        self.total, self.reused, self.errors = (
+            sum(counts[name] for counts in per_system.values()) for name in ("total", "done", "errors")
+        )
+        self.left, self.per_system = left, per_system
         self.started = time.monotonic()
 
     def grow(self, address: tuple[str, str, int], tokens: int) -> None:
@@ -110,13 +111,3 @@ class Progress:
             "tokens_per_s": round(self.tokens / self.seconds, 3) if self.seconds and self.tokens else None,
             "systems": self.per_system,
         }
-
-
-def counts_of(systems: Iterable[tuple[str, int, int]]) -> dict[str, dict[str, int]]:
-    """`{system: {"total", "done", "errors"}}` from (system, samples, missing) of each cell."""
-    total: Counter[str] = Counter()
-    missing: Counter[str] = Counter()
-    for name, samples, lacking in systems:
-        total[name] += samples
-        missing[name] += lacking
-    return {name: {"total": total[name], "done": total[name] - missing[name], "errors": 0} for name in total}

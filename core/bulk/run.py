@@ -9,9 +9,9 @@ from typing import Any
 
 from core import jobs
 from core.bulk.engines import Done, Engine, engine_named
-from core.bulk.journal import journal_of, locked, sample_row, sample_rows
+from core.bulk.journal import journal_of, locked, sample_row, sample_rows, spec_row
 from core.bulk.planning import Batch, Cell, Plan, plan
-from core.bulk.progress import Progress, counts_of
+from core.bulk.progress import Progress
 from core.bulk.result import assemble, save
 from core.bulk.spec import Spec
 from core.errors import OvertonError, reason_of
@@ -102,10 +102,9 @@ def _fetch(spec: Spec, job: jobs.Job) -> None:
 
 def _generate(run: BulkRun, plan: Plan, engine: Engine, job: jobs.Job, owner: str) -> None:
     """Let the engine make what is missing. Raises `OvertonError` where that ends before everything is there."""
-    counts = counts_of((c.system.name, c.system.samples, len(plan.missing[c.place])) for c in plan.cells)
-    errors = plan.errors_kept + sum(cell.system.samples for cell in plan.too_long)
-    run.progress.begin(plan.total, plan.total - plan.lacking, plan.left, errors, counts)
+    run.progress.begin(plan.counts(), left=plan.left)
     job.progress("generating", run.progress.done, plan.total)
+    run.journal.append(spec_row(plan.spec.text, plan.spec.folder))
     writer = _Writer(run, plan)
 
     def grow(batch: Batch, place: int, text: str, tokens: int) -> None:

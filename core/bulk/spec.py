@@ -28,6 +28,8 @@ class Spec:
     title: str = ""
     about: str = ""
     file: str = ""
+    text: str = ""
+    folder: Path | None = None
 
 
 def load_spec(source: Path | str, *, folder: Path | None = None) -> Spec:
@@ -52,7 +54,7 @@ def load_spec(source: Path | str, *, folder: Path | None = None) -> Spec:
         raise SpecError([str(error)]) from error
     if len(problems):
         raise SpecError(str(problem) for problem in problems)
-    return spec
+    return replace(spec, text=source)
 
 
 def _spec(top: Table, folder: Path | None) -> Spec:
@@ -84,6 +86,7 @@ def _spec(top: Table, folder: Path | None) -> Spec:
         title=top.get("title", str, ""),
         about=top.get("about", str, ""),
         file=top.file,
+        folder=folder,
     )
     if not spec.dataset:
         for system in systems:

@@ -85,7 +85,7 @@ def system_of(table: Table, folder: Path | None, defaults: Sampling, stops: bool
         samples=table.count("samples", samples),
         server=table.get("server", dict, {}) or None,
     )
-    return _with_server(table, _with_context(table, folder, system))
+    return _with_server(table, _with_context(table, folder, system), typed=folder is None)
 
 
 def _with_context(table: Table, folder: Path | None, system: System) -> System:
@@ -110,8 +110,11 @@ def _with_context(table: Table, folder: Path | None, system: System) -> System:
     return replace(system, hints=table.attempt(lambda: hints_of(beside(folder, file)), {}))
 
 
-def _with_server(table: Table, system: System) -> System:
-    """Check the table of an inline server and give the system the model id under which it will be known."""
+def _with_server(table: Table, system: System, *, typed: bool) -> System:
+    """Check the table of an inline server and give the system the model id under which it will be known.
+
+    `typed` says that a visitor may have written it: then the operator must allow that, and it gets no key.
+    """
     if system.server is None:
         return system
     from core.generation.endpoints import from_table
@@ -121,7 +124,7 @@ def _with_server(table: Table, system: System) -> System:
     own = Table(server, file=table.file, place=f"{table.place} server", problems=table.problems)
     if own.secrets():
         return system
-    table.attempt(lambda: from_table(f"inline-{key}", server), None)
+    table.attempt(lambda: from_table(f"inline-{key}", server, typed=typed), None)
     return replace(system, model=f"server:inline-{key}", server=server)
 
 

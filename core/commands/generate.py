@@ -124,10 +124,14 @@ def _line(run: BulkRun) -> str:
         return f"{run.job.what} …"
     parts = [f"{progress.done} of {progress.total} samples"]
     parts += [f"{progress.tokens_per_second:.0f} tokens/s"] if progress.tokens_per_second else []
-    parts += [f"{progress.samples_per_second:.2g} samples/s"] if progress.samples_per_second else []
+    parts += [f"{_rate(progress.samples_per_second)} samples/s"] if progress.samples_per_second else []
     parts += [f"{progress.errors} errors"] if progress.errors else []
     parts += [f"about {duration(progress.remaining)} left"] if progress.remaining else []
     return ", ".join(parts)
+
+
+def _rate(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _interrupted(run: BulkRun, args: argparse.Namespace) -> int:

@@ -143,6 +143,7 @@ def test_errors_are_rows_and_are_tried_again(workspace: Workspace, go: Go, count
         and not data.usable[failed.index].any()
     )
     kept = go(keep_errors=True)
+    assert kept.progress.per_system["base"] == {"total": 6, "done": 6, "errors": 3}
     assert (kept.was_there, kept.progress.made, kept.progress.errors) == (True, 0, 3)
     counting.fails = lambda context: False
     mended = go()
@@ -298,3 +299,14 @@ def test_no_thread_is_left(go: Go) -> None:
 def test_the_summary_is_json(go: Go) -> None:
     found = json.loads(json.dumps(go().as_dict()))
     assert (found["samples"], found["made"], found["dataset"], found["state"]) == (16, 16, "trial", "done")
+
+
+def test_past_runs_can_be_gone_on_with_from_their_journal(workspace: Workspace, go: Go) -> None:
+    assert bulk.past_runs(workspace) == []
+    go()
+    go(SPEC.replace('"trial"', '"other one"').replace("samples = 3", "samples = 1", 1))
+    journal_of(workspace, "broken").path.write_bytes(b"\x00\n{}\n")
+    past = {found.name: found for found in bulk.past_runs(workspace)}
+    assert {name: found.samples for name, found in past.items()} == {"trial": 16, "other one": 8}
+    again = bulk.load_spec(past["trial"].text, folder=past["trial"].folder)
+    assert again == bulk.load_spec(SPEC) and bulk.plan(again, workspace).lacking == 0

@@ -91,7 +91,10 @@ def test_shared_sampling_holds_for_all_systems() -> None:
         (f'name = "x"\n{PROMPT}{SYSTEM}server = {{ url = "http://x/v1", modle = "m" }}', ["no field 'modle'"]),
     ],
 )
-def test_every_mistake_is_a_sentence_with_its_place(text: str, parts: list[str]) -> None:
+def test_every_mistake_is_a_sentence_with_its_place(
+    text: str, parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERTON_ALLOW_ENDPOINTS", "1")
     found = sentences(text)
     assert len(found) == 1, found
     assert found[0].startswith("the specification")
@@ -185,9 +188,18 @@ def test_hints_and_examples_from_files(tmp_path: Path) -> None:
     assert "no set of examples 'fancy'" in sentences(text.replace("e.toml#mine", "fancy"), tmp_path)[0]
 
 
-def test_an_inline_server_never_holds_a_key_and_has_an_id_of_its_own() -> None:
+def test_an_inline_server_never_holds_a_key_and_has_an_id_of_its_own(tmp_path: Path) -> None:
     text = f'name = "x"\n{PROMPT}{SYSTEM}[system.server]\nurl = "http://localhost:1/v1"\nkey_env = "MY_KEY"\n'
-    system = bulk.load_spec(text).systems[0]
+    system = bulk.load_spec(text, folder=tmp_path).systems[0]
     assert system.server == {"model": "fake", "url": "http://localhost:1/v1", "key_env": "MY_KEY"}
     assert system.model.startswith("server:inline-")
     assert system.identity == "fake at http://localhost:1/v1"
+
+
+def test_a_visitor_may_type_a_server_only_where_that_is_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f'name = "x"\n{PROMPT}{SYSTEM}server = {{ url = "http://localhost:1/v1" }}\n'
+    monkeypatch.delenv("OVERTON_ALLOW_ENDPOINTS", raising=False)
+    assert "switched off" in sentences(text)[0]
+    monkeypatch.setenv("OVERTON_ALLOW_ENDPOINTS", "1")
+    assert bulk.load_spec(text).systems[0].server is not None
+    assert "operator's own" in sentences(text.replace(" }", ', key_env = "KEY" }'))[0]
