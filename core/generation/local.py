@@ -1,36 +1,34 @@
-"""A model of the transformers library on this machine: many samples of one context.
+"""A model of the transformers library on this machine: many samples of one context, and the scores of given texts.
 
-The context is read once, its cache is shared by all samples, and rows that have stopped leave the batch.
-Every sample draws from its own seed, independent of the other rows.
+The context is read once and shared by all samples, rows that have stopped leave the batch, and after an edit only
+what follows the common beginning is read again. Every sample draws from its own seed, independent of the others.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
 from core.errors import OvertonError
-from core.generation.base import OnText, Sample, Sampling, check_fits, holds_back, trim_at_stop
+from core.generation import loading, memory
+from core.generation.base import OnText, Sample, Sampling, TokenTrace, check_fits
+from core.generation.batch import in_batches
+from core.generation.network import network
+from core.generation.rows import Row
+from core.generation.scoring import score
 from core.heavy import LOADING
 
-
-@dataclass
-class _Row:
-    """One sample that is still growing."""
-
-    index: int
-    seed: int
-    draw: Any
-    ids: list[int] = field(default_factory=list)
-    text: str = ""
+_CONTEXTS = 2**30  # bytes for remembered contexts, or a tenth of the free memory if that is less
 
 
 class LocalGenerator:
-    """A causal language model from a folder or a hub id, on CUDA, MPS or CPU."""
+    """A causal language model from a folder or a hub id, on CUDA, MPS or CPU.
+
+    `make_room` is called with the bytes that the model will take, before it is loaded; it may raise `OvertonError`.
+    """
 
     def __init__(
         self,
@@ -42,45 +40,72 @@ class LocalGenerator:
     ) -> None:
         self.model = model or str(source)
         self.revision = revision
+        self._lock = Lock()
         try:
             if revision == "hub":
-                source = hub_files(str(source))
+                source = loading.hub_files(str(source))
             with LOADING:
-                self._load(source)
+                self._load(Path(source), make_room)
+        except OvertonError:
+            raise
         except Exception as error:  # the libraries raise many types: network, format, unknown architecture
             raise OvertonError(
                 f"The model {self.model} cannot be loaded: give a model of the catalogue, a folder in the format of "
                 f"transformers, or a hub id that this machine can reach ({type(error).__name__})."
             ) from error
+        config = self._network.net.config
         if revision == "hub":
-            self.revision = str(getattr(self._net.config, "_commit_hash", None) or Path(source).name)[:12]
+            self.revision = str(getattr(config, "_commit_hash", None) or Path(source).name)[:12]
         self.chat = bool(self._tokenizer.chat_template)
-        self.limit = int(getattr(self._net.config, "max_position_embeddings", 0) or 2048)
-        self._lock = Lock()
-        takes = inspect.signature(self._net.forward).parameters
-        self._cache_argument = "cache" if "cache" in takes else "past_key_values"
+        self.limit = int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 2048)
         self._ends = self._end_ids()
         self._adds_bos = self._tokenizer.bos_token_id is not None and (
             self._tokenizer("a")["input_ids"][:1] == [self._tokenizer.bos_token_id]
         )
 
-    def _load(self, source: str | Path) -> None:
-        import torch
+    def _load(self, folder: Path, make_room: Callable[[int], None] | None) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-        self._device = "cuda" if cuda else "mps" if mps else "cpu"
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(source)
-        self._net: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.bfloat16)
-        self._net.to(self._device).eval()
+        self.device = loading.device()
+        if make_room is not None:
+            make_room(loading.size_in_memory(folder, self.device))
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        net: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=loading.dtype_for(self.device))
+        net.to(self.device).eval()
+        self._size = sum(int(p.nbytes) for p in net.parameters())
+        self._network: Any = network(net, min(_CONTEXTS, memory.available(self.device) // 10))
 
     def _end_ids(self) -> set[int]:
-        declared = self._net.generation_config.eos_token_id
+        declared = self._network.net.generation_config.eos_token_id
         ids = set(declared) if isinstance(declared, list) else {declared}
         ids.add(self._tokenizer.eos_token_id)
         return {int(i) for i in ids if i is not None}
 
-    def _encode(self, context: str) -> list[int]:
+    def close(self) -> None:
+        """Free the memory of the model; it can count tokens afterwards, but no longer generate."""
+        with self._lock:
+            self._network = None
+            if self.device == "cuda":
+                import torch
+
+                torch.cuda.empty_cache()
+
+    def held(self) -> Mapping[str, int]:
+        """What is in memory: bytes of `weights`; `contexts` that are remembered, their `tokens` and `bytes`.
+
+        `reused` counts the tokens of the last context that were not read again.
+        """
+        net = self._network
+        if net is None:
+            return {"weights": 0, "contexts": 0, "tokens": 0, "bytes": 0, "reused": 0}
+        kept = net.contexts
+        counts = {"contexts": len(kept), "tokens": kept.tokens, "bytes": kept.nbytes, "reused": kept.reused}
+        return {"weights": self._size, **counts}
+
+    # -- text and tokens ---------------------------------------------------------------------------------------
+
+    def encode(self, context: str) -> list[int]:
+        """The token ids of a context, with exactly one BOS where the model wants one."""
         # The library would add a second BOS to a chat template that already starts with one.
         bos = self._tokenizer.bos_token
         ids = list(self._tokenizer(context, add_special_tokens=False)["input_ids"])
@@ -90,14 +115,31 @@ class LocalGenerator:
 
     def count_tokens(self, context: str) -> int:
         """Number of tokens that the model reads for this context, special tokens included."""
-        return len(self._encode(context))
+        return len(self.encode(context))
 
     def chat_context(self, prompt: str) -> str:
         """The model's own chat template around one user message. Raises `OvertonError` without a template."""
+        return self.chat_messages([{"role": "user", "content": prompt}])
+
+    def chat_messages(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The model's own chat template around messages, ready for the answer.
+
+        Raises `OvertonError` without a template, and for roles or an order of roles that the template refuses.
+        """
         if not self.chat:
             raise OvertonError(f"{self.model} has no chat template: use the query/answer format.")
-        message = [{"role": "user", "content": prompt}]
-        return str(self._tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
+        try:
+            return str(
+                self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+            )
+        except Exception as error:  # templates raise what they like
+            roles = ", ".join(str(message.get("role")) for message in messages)
+            raise OvertonError(
+                f"The chat template of {self.model} refuses messages with the roles {roles}: use user and assistant "
+                "in turn, beginning with user."
+            ) from error
+
+    # -- generating --------------------------------------------------------------------------------------------
 
     def generate(
         self,
@@ -109,97 +151,46 @@ class LocalGenerator:
         on_text: OnText | None = None,
     ) -> Iterator[Sample]:
         """Yield one `Sample` per seed as they finish; see `core.generation.base.Generator`."""
-        import torch
-
         sampling.check()
         check_fits(self, context, sampling)
+        rows = [Row(index, seed, sampling, self._tokenizer) for index, seed in enumerate(seeds)]
+        with self._busy(cancel) as net:
+            yield from in_batches(net, self.encode(context), rows, self._ends, on_text)
+
+    @contextmanager
+    def _busy(self, cancel: Event | None) -> Iterator[Any]:
+        """The network for one piece of work at a time."""
         with self._lock:
-            rows = [_Row(k, seed, torch.Generator().manual_seed(seed)) for k, seed in enumerate(seeds)]
-            steps = self._steps(self._encode(context), rows, sampling)
-            for _ in range(sampling.max_new_tokens):
-                if cancel is not None and cancel.is_set():
-                    break
-                live = next(steps)
-                finished = [(row, reason) for row in live if (reason := self._advance(row, sampling, on_text))]
-                for row, reason in finished:
-                    rows.remove(row)
-                    yield Sample(row.index, row.text, reason, len(row.ids), row.seed)
-                if not rows:
-                    return
-            stopped = cancel is not None and cancel.is_set()
-            for row in rows:
-                yield Sample(row.index, row.text, "cancelled" if stopped else "length", len(row.ids), row.seed)
+            net = self._network
+            if net is None:
+                raise OvertonError(f"{self.model} has left the memory to make room for another model: start again.")
+            net.cancel = cancel
+            try:
+                yield net
+            finally:
+                net.cancel = None
+                net.end()
 
-    def _forward(self, ids: Any, cache: Any) -> Any:
-        """Logits (rows, vocabulary) after the last of `ids` (rows, tokens); the cache grows."""
-        options = {self._cache_argument: cache, "use_cache": True, "logits_to_keep": 1}
-        return self._net(ids, **options).logits[:, -1]
+    def score(self, context: str, texts: Sequence[str], *, cancel: Event | None = None) -> list[TokenTrace]:
+        """What the model thinks of given texts after a context: one trace a text, teacher-forced, in batches.
 
-    def _advance(self, row: _Row, sampling: Sampling, on_text: OnText | None) -> str | None:
-        """Update a row's text after a new token; the finish reason where it has ended."""
-        ended = row.ids[-1] in self._ends
-        ids = row.ids[:-1] if ended else row.ids
-        text = self._tokenizer.decode(ids, skip_special_tokens=True)
-        row.text, stopped = trim_at_stop(text, sampling.stop)
-        if on_text is not None:
-            shown = row.text if stopped else row.text[: len(row.text) - holds_back(row.text, sampling.stop)]
-            on_text(row.index, shown.rstrip("\ufffd"), len(row.ids))
-        if stopped or ended:
-            return "stop"
-        return "length" if len(row.ids) >= sampling.max_new_tokens else None
+        Ids, log-probabilities and entropies (nats) of the tokens of each text; an empty text has none. Raises
+        `OvertonError` where context and text exceed the model's limit, or where `cancel` is set.
+        """
+        ids = self.encode(context)
+        wanted = [self._continuation(context, ids, text) for text in texts]
+        longest = max(map(len, wanted), default=0)
+        if len(ids) + longest > self.limit:
+            raise OvertonError(
+                f"The context has {len(ids)} tokens and the longest text {longest} more, but {self.model} reads at "
+                f"most {self.limit}: shorten one of them."
+            )
+        with self._busy(cancel) as net:
+            return score(net, ids, wanted)
 
-    def _steps(self, ids: list[int], rows: list[_Row], sampling: Sampling) -> Iterator[list[_Row]]:
-        """Endlessly: append one token to each live row, yield the rows; the caller removes those that ended."""
-        import torch
-        from transformers import DynamicCache
-
-        with torch.inference_mode():
-            cache = DynamicCache(config=self._net.config)
-            prompt = torch.tensor([ids], device=self._device)
-            logits = self._forward(prompt, cache)
-            logits = logits.expand(len(rows), -1)
-            if len(rows) > 1:
-                cache.batch_repeat_interleave(len(rows))
-        live = list(rows)
-        while True:
-            with torch.inference_mode():
-                tokens = draw(logits.float().cpu(), [row.draw for row in live], sampling)
-            for row, token in zip(live, tokens, strict=True):
-                row.ids.append(token)
-            yield list(live)
-            keep = [k for k, row in enumerate(live) if row in rows]
-            with torch.inference_mode():
-                if len(keep) < len(live):
-                    cache.batch_select_indices(torch.tensor(keep, device=self._device))
-                    live = [live[k] for k in keep]
-                step = torch.tensor([[row.ids[-1]] for row in live], device=self._device)
-                logits = self._forward(step, cache)
-
-
-def draw(logits: Any, generators: Sequence[Any], sampling: Sampling) -> list[int]:
-    """One token per row of `logits` (rows, vocabulary; float32), each from its own random generator.
-
-    Temperature, then top-k, then top-p, as in transformers; temperature 0 takes the most likely token.
-    """
-    import torch
-
-    if sampling.temperature == 0:
-        return [int(i) for i in logits.argmax(-1)]
-    logits = logits / sampling.temperature
-    if 0 < sampling.top_k < logits.shape[-1]:
-        floor = logits.topk(sampling.top_k, dim=-1).values[:, -1:]
-        logits = logits.masked_fill(logits < floor, float("-inf"))
-    if sampling.top_p < 1:
-        ordered, places = logits.sort(dim=-1, descending=True)
-        before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
-        drop = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, places, before >= sampling.top_p)
-        logits = logits.masked_fill(drop, float("-inf"))
-    chances = logits.softmax(-1)
-    return [int(torch.multinomial(chances[k], 1, generator=generator)) for k, generator in enumerate(generators)]
-
-
-def hub_files(model: str) -> str:
-    """The folder with the files of a hub model, which are downloaded if need be; others can load meanwhile."""
-    from huggingface_hub import snapshot_download
-
-    return str(snapshot_download(model, ignore_patterns=["*.gguf", "*.onnx", "*.msgpack", "*.h5", "original/*"]))
+    def _continuation(self, context: str, ids: list[int], text: str) -> list[int]:
+        """The ids of `text` as they follow the context, or by themselves where the border falls inside a token."""
+        whole = self.encode(context + text)
+        if whole[: len(ids)] == ids:
+            return whole[len(ids) :]
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -11,16 +11,22 @@ TEMPLATE = (
 )
 
 
-def make(folder: Path, *, chat: bool = False, seed: int = 0) -> Path:
-    """Write the model to `folder` in the format of transformers and return it."""
+def make(folder: Path, *, chat: bool = False, seed: int = 0, byte_level: bool = False) -> Path:
+    """Write the model to `folder` in the format of transformers and return it; `byte_level` has one token a byte."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    vocabulary = {token: k for k, token in enumerate(["<bos>", "<eos>", "<unk>", *WORDS])}
-    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    inner.decoder = decoders.Fuse()
+    words = sorted(pre_tokenizers.ByteLevel.alphabet()) if byte_level else WORDS
+    vocabulary = {token: k for k, token in enumerate(["<bos>", "<eos>", "<unk>", *words])}
+    if byte_level:
+        inner = Tokenizer(models.BPE(vocabulary, [], unk_token="<unk>"))
+        inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        inner.decoder = decoders.ByteLevel()
+    else:
+        inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+        inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+        inner.decoder = decoders.Fuse()
     inner.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 0)])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner,
