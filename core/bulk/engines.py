@@ -57,6 +57,9 @@ class LocalEngine:
 
     name = "local"
 
+    def __init__(self) -> None:
+        self._worked: set[str] = set()  # servers that have given at least one sample
+
     def run(
         self, batches: Sequence[Batch], job: jobs.Job, *, owner: str = "", on_growth: OnGrowth | None = None
     ) -> Iterator[Done]:
@@ -101,8 +104,19 @@ class LocalEngine:
             if on_growth is not None:
                 on_growth(batch, place, text, tokens)
 
-        for sample in made.generate(batch.context, batch.seeds, batch.sampling, cancel=cancel, on_text=grow):
-            yield Done(batch, sample)
+        lacking = set(range(len(batch.seeds)))
+        try:
+            for sample in made.generate(batch.context, batch.seeds, batch.sampling, cancel=cancel, on_text=grow):
+                lacking.discard(sample.index)
+                if sample.error is None:
+                    self._worked.add(batch.model)
+                yield Done(batch, sample)
+        except OvertonError as error:
+            # A server that works otherwise refuses this context, or is gone: the driver counts failures in a row.
+            if not batch.model.startswith(SERVER) or batch.model not in self._worked:
+                raise
+            for place in sorted(lacking):
+                yield Done(batch, Sample(place, "", "error", 0, batch.seeds[place], error=str(error)))
 
 
 # Module and class by name: an engine is imported when it is asked for.
