@@ -17,7 +17,7 @@ from core.generation import pool
 from core.generation.base import Sampling
 from core.generation.endpoints import UNKNOWN_LIMIT, is_server
 from core.generation.fake import FakeGenerator
-from core.prompting import STOP, Example, example_sets, query_answer
+from core.prompting import Example, example_sets, query_answer
 
 EXAMPLES, HINT, OWN_PROMPT, MODEL = "lab_examples", "lab_hint", "lab_own_prompt", "lab_model"
 _IDS = itertools.count()
@@ -159,17 +159,6 @@ def prompt_of(loaded: state.Loaded, prompt_id: str) -> tuple[str, str]:
     return prompt_id, loaded.dataset.prompt_text(prompt_id)
 
 
-def parameters() -> tuple[int, Sampling]:
-    """Number of samples, and the sampling parameters."""
-    samples, temperature, tokens = st.columns(3)
-    n = samples.slider("Samples", 1, 16, 8, key="lab_samples", persist_state="session")
-    heat = temperature.slider("Temperature", 0.0, 1.5, 0.7, 0.1, key="lab_temperature", persist_state="session")
-    new = tokens.slider("New tokens", 16, 256, 96, 16, key="lab_tokens", persist_state="session")
-    if heat == 0 and n > 1:
-        st.caption(":material/info: At temperature 0 all samples will be equal.")
-    return n, Sampling(temperature=heat, max_new_tokens=new, stop=STOP)
-
-
 def context_of(prompt: str, shown: list[Example], hint: str) -> str:
     """The exact text that is sent to a base model."""
     instruction = example_sets()[demo.EXAMPLES].instruction
@@ -202,6 +191,22 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
             )
     with st.expander(f"The exact text that will be sent · {counted}", icon=":material/description:"):
         st.code(context, language=None, wrap_lines=True)
+        _memory_line(model)
+
+
+def _memory_line(model: str) -> None:
+    """What the model holds in memory, where it runs on this machine."""
+    held = getattr(pool.generator(model), "held", None) if pool.is_built(model) else None
+    if held is None:
+        return
+    kept = held()
+    text = f"In memory: {kept['weights'] / 1e9:.2f} GB of weights"
+    if kept["contexts"]:
+        text += (
+            f", and what was read of the last {kept['contexts']} contexts ({kept['tokens']:,} tokens, "
+            f"{kept['bytes'] / 1e6:.0f} MB). Of the last one, {kept['reused']:,} tokens were not read again"
+        )
+    st.caption(f"{text}.")
 
 
 def _fake() -> list[str]:

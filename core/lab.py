@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core import jobs
+from core import jobs, traces
 from core.columns import storable
 from core.dataset import Dataset
 from core.errors import OvertonError
@@ -255,5 +255,16 @@ def save_run(workspace: Workspace, run: Run, dataset: Dataset, *, system: str, n
         responses,
         pd.DataFrame([{"prompt_id": prompt_id, "system": system, "text": spec.context}]),
     )
-    workspace.save(derived)
+    workspace.save(derived, tokens=_traces(workspace, dataset, derived, system, samples))
     return derived
+
+
+def _traces(
+    workspace: Workspace, source: Dataset, derived: Dataset, system: str, samples: Sequence[Sample]
+) -> pd.DataFrame:
+    """The token traces of the dataset that a run was added to, and those of the run."""
+    rows = derived.responses[derived.responses["system"] == system]
+    ids = dict(zip(rows["sample"], rows["response_id"], strict=True))
+    own = traces.frame_of((ids[s.index], s.tokens) for s in samples)
+    older = workspace.tokens(source.name) if source.name in workspace.names() else None
+    return own if older is None or older.empty else pd.concat([older, own], ignore_index=True)

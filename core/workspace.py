@@ -1,6 +1,6 @@
 """The workspace folder: where datasets, vectors, maps, models and lab runs live on disk.
 
-    <workspace>/datasets/<name>/   manifest.json and one Parquet file a frame of `core.dataset`
+    <workspace>/datasets/<name>/   manifest.json, one Parquet file a frame of `core.dataset`, and token traces
     <workspace>/roles/<name>.json  roles that the user changed after a dataset was written
     <workspace>/vectors/  maps/  models/  runs/
 
@@ -25,6 +25,7 @@ from typing import Any
 import pandas as pd
 import platformdirs
 
+from core import traces
 from core.dataset import ROLES, Dataset, check_name
 from core.errors import OvertonError, reason_of, user_path
 
@@ -65,24 +66,26 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def write_dataset(dataset: Dataset, folder: Path) -> None:
-    """Write a dataset as a new folder, all or nothing.
+def write_dataset(dataset: Dataset, folder: Path, *, tokens: pd.DataFrame | None = None) -> None:
+    """Write a dataset as a new folder, all or nothing, with its token traces if there are any.
 
     Raises `OvertonError` where the folder already exists or cannot be written.
     """
     try:
-        _write_dataset(dataset, folder)
+        _write_dataset(dataset, folder, tokens)
     except OSError as error:
         reason = error.strerror or "unknown reason"
         raise OvertonError(f"The dataset {dataset.name!r} cannot be written to {folder.parent}: {reason}.") from error
 
 
-def _write_dataset(dataset: Dataset, folder: Path) -> None:
+def _write_dataset(dataset: Dataset, folder: Path, tokens: pd.DataFrame | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new."))
     try:
         for frame in FRAMES:
             getattr(dataset, frame).to_parquet(part / f"{frame}.parquet", index=False, compression="zstd")
+        if tokens is not None:
+            traces.write(tokens, part)
         manifest = {
             "format": FORMAT,
             "name": dataset.name,
@@ -212,12 +215,19 @@ class Workspace:
             candidate, k = base + suffix, k + 1
         return candidate
 
-    def save(self, dataset: Dataset) -> Path:
-        """Write a new dataset. Raises `OvertonError` where the name is taken: nothing is ever overwritten."""
+    def tokens(self, name: str) -> pd.DataFrame:
+        """The token traces of a dataset (see `core.traces`), without rows where it has none."""
+        return traces.read(self.path(name))
+
+    def save(self, dataset: Dataset, *, tokens: pd.DataFrame | None = None) -> Path:
+        """Write a new dataset, with its token traces if there are any.
+
+        Raises `OvertonError` where the name is taken: nothing is ever overwritten.
+        """
         if self.free_name(dataset.name) != dataset.name:
             raise OvertonError(f"A dataset named {dataset.name!r} is already there: choose another name.")
         folder = self.folder("datasets") / dataset.name
-        write_dataset(dataset, folder)
+        write_dataset(dataset, folder, tokens=tokens)
         return folder
 
     def delete(self, name: str) -> None:

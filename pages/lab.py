@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import lab_context, lab_history, lab_reference, picker, state, systems
+from components import lab_context, lab_history, lab_reference, lab_sampling, picker, state, systems
 from components.guard import guarded
 from core import lab
 
@@ -21,7 +21,7 @@ def page() -> None:
         st.markdown("##### Examples in the context")
         lab_context.examples_editor()
         hint = lab_context.hint_editor(loaded, prompt_id)
-        n, sampling = lab_context.parameters()
+        n, sampling = lab_sampling.parameters()
         shown = list(lab_context.examples().values())
         context = lab_context.context_of(prompt, shown, hint)
         lab_context.context_view(model, context, sampling)

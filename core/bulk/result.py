@@ -112,5 +112,5 @@ def save(workspace: Workspace, dataset: Dataset, tokens: pd.DataFrame) -> tuple[
     if same is not None:
         return same, True
     named = replace(dataset, name=workspace.free_name(dataset.name))
-    workspace.save(named)
+    workspace.save(named, tokens=tokens)
     return named.name, False

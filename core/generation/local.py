@@ -27,7 +27,8 @@ _CONTEXTS = 2**30  # bytes for remembered contexts, or a tenth of the free memor
 class LocalGenerator:
     """A causal language model from a folder or a hub id, on CUDA, MPS or CPU.
 
-    `make_room` is called with the bytes that the model will take, before it is loaded; it may raise `OvertonError`.
+    `make_room` is called before the model is loaded, with the bytes that it will take and the device; it may raise
+    `OvertonError`.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class LocalGenerator:
         *,
         model: str | None = None,
         revision: str = "",
-        make_room: Callable[[int], None] | None = None,
+        make_room: Callable[[int, str], None] | None = None,
     ) -> None:
         self.model = model or str(source)
         self.revision = revision
@@ -63,12 +64,12 @@ class LocalGenerator:
             self._tokenizer("a")["input_ids"][:1] == [self._tokenizer.bos_token_id]
         )
 
-    def _load(self, folder: Path, make_room: Callable[[int], None] | None) -> None:
+    def _load(self, folder: Path, make_room: Callable[[int, str], None] | None) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         self.device = loading.device()
         if make_room is not None:
-            make_room(loading.size_in_memory(folder, self.device))
+            make_room(loading.size_in_memory(folder, self.device), self.device)
         self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         net: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=loading.dtype_for(self.device))
         net.to(self.device).eval()

@@ -20,10 +20,17 @@ def available(device: str = "cpu") -> int:
     try:  # a container may be allowed less than the machine has
         allowed = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         if allowed != "max":
-            limits.append(int(allowed) - int((_CGROUP / "memory.current").read_text(encoding="ascii")))
+            used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+            limits.append(int(allowed) - used + _reclaimable())
     except (OSError, ValueError):
         pass
     return max(0, min(limits))
+
+
+def _reclaimable() -> int:
+    """Bytes that count as used by the container but hold only copies of files."""
+    lines = (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
 
 
 def resident() -> int:

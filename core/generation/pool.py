@@ -75,7 +75,10 @@ def _build(model: str) -> Generator:
 
     found = locate(model)
     return LocalGenerator(
-        found.source, model=found.model, revision=found.revision, make_room=lambda size: make_room(model, size)
+        found.source,
+        model=found.model,
+        revision=found.revision,
+        make_room=lambda size, device: make_room(model, size, device),
     )
 
 
@@ -90,16 +93,16 @@ def unload(model: str) -> None:
         close()
 
 
-def make_room(model: str, size: int) -> None:
-    """Unload idle models, the least recently used first, until `size` bytes are free.
+def make_room(model: str, size: int, device: str = "cpu") -> None:
+    """Unload idle models, the least recently used first, until `size` bytes are free on a device.
 
     Raises `OvertonError` where that is not enough.
     """
     with _STATE:
         idle = [name for name, made in _BUILT.items() if hasattr(made, "close") and not _HELD[name]]
-        while memory.available() < size and idle:
+        while memory.available(device) < size and idle:
             unload(idle.pop(0))
-        free = memory.available()
+        free = memory.available(device)
         if free < size:
             busy = [name for name in _BUILT if _HELD[name] and name != model]
             advice = f"stop what {busy[0]} is doing" if busy else "close other programs or take a smaller model"

@@ -79,7 +79,7 @@ def test_the_least_recently_used_idle_model_leaves_first(monkeypatch: pytest.Mon
     made = {name: Closing(model=name) for name in ("a", "b", "c", "d")}
     for name, one in made.items():
         pool.use_generator(name, one)
-    monkeypatch.setattr(memory, "available", lambda: 100 * (1 + sum(one.closed for one in made.values())))
+    monkeypatch.setattr(memory, "available", lambda device: 100 * (1 + sum(one.closed for one in made.values())))
     pool.generator("a")
     with pool.hold("b"):
         pool.make_room("new", 150)
