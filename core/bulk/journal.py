@@ -73,15 +73,18 @@ def past_runs(workspace: Workspace) -> list[Past]:
     """The bulk runs of a workspace, the latest first; journals that cannot be read are passed over."""
     found = []
     for path in (workspace.root / "runs").glob("bulk-*.journal"):
+        last, samples = None, 0
         try:
-            rows, changed = list(Journal(path)), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            for row in Journal(path):  # one at a time: a journal may be larger than memory
+                samples += "sample" in row
+                last = row if isinstance(row.get("spec"), str) else last
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         except OSError:
             continue
-        specs = [row for row in rows if isinstance(row.get("spec"), str)]
-        if specs:
-            last, name = specs[-1], path.stem.removeprefix("bulk-").rpartition("-")[0]
+        if last is not None:
+            name = path.stem.removeprefix("bulk-").rpartition("-")[0]
             folder = Path(last["folder"]) if last.get("folder") else None
-            found.append(Past(name, last["spec"], folder, sum("sample" in row for row in rows), changed))
+            found.append(Past(name, last["spec"], folder, samples, changed))
     return sorted(found, key=lambda past: past.changed, reverse=True)
 
 

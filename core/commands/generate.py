@@ -38,6 +38,7 @@ def add(commands: Any) -> None:
 
 
 def _generate(args: argparse.Namespace, workspace: Workspace) -> int:
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # a second bar would tear up this one
     from core import bulk
 
     try:
@@ -138,14 +139,14 @@ def _interrupted(run: BulkRun, args: argparse.Namespace) -> int:
     """Stop within a second; what is in the journal stays."""
     run.stop()
     assert run.job.thread is not None
-    run.job.thread.join(0.8)
+    run.job.thread.join(0.5)
     done = (
         f"{run.progress.done} of {run.progress.total} samples are kept" if run.progress.total else "nothing is lost"
     )
     print(f"\nstopped: {done}; run the same command again to go on.", file=sys.stderr, flush=True)
     if args.json:
         print(json.dumps({**run.as_dict(), "state": "stopped"}, ensure_ascii=False), flush=True)
-    if run.job.thread.is_alive():  # it is inside a library that cannot be interrupted, and would crash at exit
+    if run.job.thread.is_alive() or "torch" in sys.modules:  # its threads would crash while Python shuts down
         os._exit(130)
     return 130
 
