@@ -12,15 +12,12 @@ import pandas as pd
 
 from core.bulk.planning import Address, Cell, Plan, address_of
 from core.dataset import Dataset
+from core.traces import COLUMNS
 from core.workspace import Workspace
 
 _FIELDS = ("prompt_id", "system", "sample", "text", "finish_reason", "token_count", "seed", "error")
 # Field of a trace in the journal, its column, and how its values are kept.
-_TRACE = (
-    ("ids", "token_ids", np.int32),
-    ("logprobs", "logprobs", np.float32),
-    ("entropies", "entropies", np.float32),
-)
+_TRACE = tuple(zip(("ids", "logprobs", "entropies"), COLUMNS[1:], (np.int32, np.float32, np.float32), strict=True))
 
 
 def assemble(plan: Plan, rows: Iterable[Mapping[str, Any]], *, engine: str) -> tuple[Dataset, pd.DataFrame]:
@@ -91,7 +88,7 @@ def _systems(plan: Plan, engine: str) -> pd.DataFrame:
 
 
 def traces(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Token traces of rows that have a `response_id`: token_ids (int32), logprobs and entropies (float32) of each.
+    """Token traces of rows that have a `response_id`: see `core.traces`.
 
     `tokens` of a row holds the trace as `core.generation.base.TokenTrace.as_dict` gives it, or by column already.
     Rows without a trace are left out; a field that the generator does not know is an empty array.
@@ -103,7 +100,7 @@ def traces(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             found.append(
                 {"response_id": row["response_id"], **(trace if "token_ids" in trace else _compact(trace) or {})}
             )
-    return pd.DataFrame(found, columns=["response_id", *(column for _, column, _ in _TRACE)])
+    return pd.DataFrame(found, columns=list(COLUMNS))
 
 
 def save(workspace: Workspace, dataset: Dataset, tokens: pd.DataFrame) -> tuple[str, bool]:

@@ -50,11 +50,11 @@ def wait_for_rows(workspace: Workspace, process: subprocess.Popen[str], least: i
 
 def test_killed_at_random_moments_it_goes_on_with_exactly_what_is_missing(tmp_path: Path, spec: Path) -> None:
     undisturbed, killed = Workspace(tmp_path / "a"), Workspace(tmp_path / "b")
-    spec.write_text(SPEC.replace("samples = 3", "samples = 10", 1), encoding="utf-8")
+    spec.write_text(SPEC.replace("samples = 3", "samples = 20", 1), encoding="utf-8")
     assert command(undisturbed, str(spec)).wait(60) == 0
     chance = random.Random(20260)
-    for _ in range(4):
-        process = command(killed, str(spec), delay=0.004)
+    for _ in range(10):
+        process = command(killed, str(spec), delay=0.008)
         wait_for_rows(killed, process, count(killed) + 1)
         time.sleep(chance.uniform(0, 0.5))
         process.kill()
@@ -64,9 +64,9 @@ def test_killed_at_random_moments_it_goes_on_with_exactly_what_is_missing(tmp_pa
     out, err = last.communicate(timeout=60)
     assert last.returncode == 0, err
     found = json.loads(out)
-    assert 4 <= before < 44 and (found["reused"], found["made"]) == (before, 44 - before)
+    assert 10 <= before < 84 and (found["reused"], found["made"]) == (before, 84 - before)
     places = [(r["system"], r["prompt_id"], r["sample"]) for r in sample_rows(journal_of(killed, "trial"))]
-    assert len(places) == len(set(places)) == 44, "nothing lost, nothing twice"
+    assert len(places) == len(set(places)) == 84, "nothing lost, nothing twice"
     assert killed.load("trial").content_key() == undisturbed.load("trial").content_key()
 
 

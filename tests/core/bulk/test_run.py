@@ -176,6 +176,9 @@ def test_what_does_not_fit_becomes_errors_on_request(workspace: Workspace, go: G
 
 def test_traces_are_kept_for_every_sample(workspace: Workspace, go: Go, counting: Counting) -> None:
     go()
+    saved = workspace.tokens("trial").set_index("response_id")
+    assert len(saved) == 12 and saved.loc["base/tea/0", "logprobs"].tolist() == [-0.5, -1.25]
+    assert set(saved.index) <= set(workspace.load("trial").responses["response_id"])
     kept = rows(workspace)
     assert sum("tokens" in row for row in kept) == 12
     frame = traces({**row, "response_id": str(k)} for k, row in enumerate(kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,11 @@ def broken(request: Request) -> None:
 def test_an_inline_server_makes_a_dataset_and_its_key_is_in_no_file(
     server: Server, workspace: Workspace, run: Run
 ) -> None:
+    def slow(request: Request) -> None:
+        time.sleep(0.05)
+        polite(request)
+
+    server.does(slow)
     made = run()
     assert made.job.state == "done", made.job.error
     data = workspace.load("served")
