@@ -6,13 +6,13 @@ depends on nothing but its logits and its number.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from core.generation.base import Sampling
 
 _BLOCK = 512  # the cumulative distribution is first searched by blocks of this many tokens
-_CANDIDATES = 1024  # top-p looks here first; the whole vocabulary is sorted only where these hold too little
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,14 @@ class Sampler:
         top = own.amax(-1, keepdim=True)
         own.sub_(top)  # log-probabilities but for a constant; nothing overflows
         torch.exp(shifted, out=chances)
-        total = chances.sum(-1, dtype=torch.float64)
+        total = _total(chances)
         # Where a chance is 0 its logit may be -inf: their product counts as 0.
-        mean = torch.linalg.vecdot(chances[:, :size], own.clamp_min(-1e4) if _has_infinite(own) else own)
-        entropies = total.log() - mean.double() / total
+        low = own.clamp_min(-1e4) if bool(own.amin().isinf()) else own
+        mean = torch.linalg.vecdot(chances[:, :size], low).double() / total
+        entropies = (total.log() - mean).clamp_min(0)
         tokens = self._choose(own, shifted, chances, top, numbers, seen)
         logprobs = own.gather(1, tokens[:, None])[:, 0].double() - total.log()
-        return Drawn(tokens.tolist(), logprobs.tolist(), entropies.clamp_min(0).tolist())
+        return Drawn(tokens.tolist(), logprobs.tolist(), entropies.tolist())
 
     def _choose(self, own: Any, shifted: Any, chances: Any, top: Any, numbers: Any, seen: Any) -> Any:
         import torch
@@ -82,8 +83,9 @@ class Sampler:
         return invert(chances, numbers)
 
 
-def _has_infinite(logits: Any) -> bool:
-    return bool(logits.amin().isinf())
+def _total(chances: Any) -> Any:
+    """Sums (rows,) in float64 of `chances` (rows, tokens in whole blocks): fast, and exact enough for rare tokens."""
+    return chances.view(chances.shape[0], -1, _BLOCK).sum(-1).double().sum(-1)
 
 
 def penalised(logits: Any, seen: Any, penalty: float) -> Any:
@@ -101,24 +103,33 @@ def filtered(logits: Any, sampling: Sampling) -> Any:
     if sampling.top_p < 1:
         logits = _nucleus(logits, sampling.top_p)
     if sampling.min_p > 0:
-        chances = logits.softmax(-1)
-        logits = logits.masked_fill(chances < sampling.min_p * chances.amax(-1, keepdim=True), float("-inf"))
+        floor = logits.amax(-1, keepdim=True) + math.log(sampling.min_p)
+        logits = logits.masked_fill(logits < floor, float("-inf"))
     return logits
 
 
 def _nucleus(logits: Any, top_p: float) -> Any:
-    """Drop what lies outside the smallest set of likeliest tokens that together have the probability `top_p`."""
-    count = min(_CANDIDATES, logits.shape[-1])
-    normaliser = logits.logsumexp(-1, keepdim=True)
-    best = logits.topk(count, dim=-1)
-    if ((best.values - normaliser).exp().sum(-1) < top_p).any() and count < logits.shape[-1]:
-        best = logits.sort(dim=-1, descending=True)
-    chances = (best.values - normaliser).double().exp()
-    before = chances.cumsum(-1) - chances
-    keep = before < top_p
-    keep[:, 0] = True
-    inside = best.values.masked_fill(~keep, float("-inf"))
-    return logits.new_full(logits.shape, float("-inf")).scatter(-1, best.indices, inside)
+    """Drop the unlikeliest tokens as long as they have no more than 1 - `top_p` of the probability together.
+
+    Sorting a whole vocabulary takes long. Tokens so unlikely that all of them together could be dropped are left out
+    first; the rest is sorted, and equally likely ones are dropped in the order of their ids.
+    """
+    import torch
+
+    size = logits.shape[1]
+    own = logits - logits.amax(-1, keepdim=True)
+    chances = own.exp()
+    totals = chances.sum(-1).double()
+    cuts = (totals * (1 - top_p) / size).log().float()
+    kept = torch.full_like(logits, float("-inf"))
+    for row, (cut, total) in enumerate(zip(cuts.tolist(), totals, strict=True)):
+        places = (own[row] >= cut).nonzero()[:, 0]
+        order = places[own[row, places].argsort(stable=True)]
+        mass = chances[row, order].double().cumsum(-1)
+        below = total - mass[-1]  # of those that were left out
+        inside = order[(mass + below > total * (1 - top_p)) | (mass == mass[-1])]
+        kept[row, inside] = logits[row, inside]
+    return kept
 
 
 def invert(chances: Any, numbers: Any) -> Any:
