@@ -11,6 +11,10 @@ class OvertonError(Exception):
     """A failure with one clear sentence for the user; never shown as a traceback."""
 
 
+class TooLong(OvertonError):
+    """A context that a model cannot read as it stands; others may fit."""
+
+
 def reason_of(error: Exception) -> str:
     """Why a file could not be used, as it stands inside a sentence."""
     return (getattr(error, "strerror", None) or "unknown reason").lower()

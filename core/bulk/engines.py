@@ -13,7 +13,7 @@ from core import jobs
 from core.bulk.planning import Batch
 from core.bulk.reading import make_ready
 from core.bulk.together import together
-from core.errors import OvertonError
+from core.errors import OvertonError, TooLong
 from core.generation import pool
 from core.generation.base import Sample
 
@@ -113,7 +113,8 @@ class LocalEngine:
                 yield Done(batch, sample)
         except OvertonError as error:
             # A server that works otherwise refuses this context, or is gone: the driver counts failures in a row.
-            if not batch.model.startswith(SERVER) or batch.model not in self._worked:
+            works = batch.model.startswith(SERVER) and batch.model in self._worked
+            if not works and not isinstance(error, TooLong):
                 raise
             for place in sorted(lacking):
                 yield Done(batch, Sample(place, "", "error", 0, batch.seeds[place], error=str(error)))
@@ -123,8 +124,13 @@ class LocalEngine:
 ENGINES = {"local": ("core.bulk.engines", "LocalEngine"), "ray": ("core.bulk.ray_engine", "RayEngine")}
 
 
-def engine_named(name: str) -> Engine:
-    """An engine by name. Raises `OvertonError` for an unknown one, or one that is not installed."""
+def engine_named(name: str | Engine) -> Engine:
+    """An engine by name; one that is made already is given back.
+
+    Raises `OvertonError` for an unknown one, or one that is not installed.
+    """
+    if not isinstance(name, str):
+        return name
     if name not in ENGINES:
         raise OvertonError(f"There is no engine {name!r}: take one of {', '.join(ENGINES)}.")
     module, made = ENGINES[name]

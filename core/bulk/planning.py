@@ -11,12 +11,12 @@ from typing import Any
 
 from core.bulk.journal import journal_of, sample_rows
 from core.bulk.prompts import Prompt
-from core.bulk.reading import Reads, reader_of
+from core.bulk.reading import reader_of
 from core.bulk.spec import Spec
 from core.bulk.systems import System, check_hints
 from core.demo import seed_of
 from core.errors import OvertonError
-from core.generation.base import Sampling
+from core.generation.base import Reads, Sampling
 from core.prompting.strategies import STRATEGIES, Ask
 from core.workspace import Workspace
 

@@ -4,69 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from core.errors import OvertonError
 from core.generation import pool
+from core.generation.base import Reads
 from core.generation.fake import FakeGenerator
-from core.heavy import LOADING
-
-
-class Reads(Protocol):
-    """The part of a generator that a plan needs; see `core.generation.base.Generator`."""
-
-    model: str
-    revision: str
-    limit: int
-    chat: bool
-
-    def count_tokens(self, context: str) -> int:
-        """Number of tokens that the model reads for this context, special tokens included."""
-        ...
-
-    def chat_context(self, prompt: str) -> str:
-        """The exact text that a chat model is sent for one prompt."""
-        ...
-
-
-class TokenizerReader:
-    """The tokenizer and the limits of a local model; agrees with the generator of the same model."""
-
-    def __init__(self, model: str) -> None:
-        from core.models import locate
-
-        found = locate(model)
-        self.model, self.revision = found.model, found.revision
-        try:
-            with LOADING:
-                from transformers import AutoConfig, AutoTokenizer
-
-                config: Any = AutoConfig.from_pretrained(found.source)
-                self._tokenizer: Any = AutoTokenizer.from_pretrained(found.source)
-        except Exception as error:  # the libraries raise many types: network, format, unknown architecture
-            raise OvertonError(
-                f"The tokenizer of {model} cannot be loaded ({type(error).__name__}): give a model of the catalogue, "
-                "a folder in the format of transformers, or a hub id that this machine can reach."
-            ) from error
-        if self.revision == "hub":
-            self.revision = str(getattr(config, "_commit_hash", None) or "hub")[:12]
-        self.chat = bool(self._tokenizer.chat_template)
-        self.limit = int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 2048)
-        bos = self._tokenizer.bos_token_id
-        self._adds_bos = bos is not None and self._tokenizer("a")["input_ids"][:1] == [bos]
-
-    def count_tokens(self, context: str) -> int:
-        """Number of tokens, special tokens included; exactly one BOS."""
-        ids = self._tokenizer(context, add_special_tokens=False)["input_ids"]
-        bos = self._tokenizer.bos_token
-        return len(ids) + int(self._adds_bos and not (bos and context.startswith(bos)))
-
-    def chat_context(self, prompt: str) -> str:
-        """The model's own chat template around one user message. Raises `OvertonError` without a template."""
-        if not self.chat:
-            raise OvertonError(f"{self.model} has no chat template: use the query/answer format.")
-        message = [{"role": "user", "content": prompt}]
-        return str(self._tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
 
 
 class Guess:
@@ -103,7 +46,10 @@ def reader_of(model: str, server: Mapping[str, Any] | None = None) -> Reads:
     if pool.is_built(model) or model.startswith("server:"):
         return pool.generator(model)
     if model not in _READERS:
-        _READERS[model] = TokenizerReader(model)
+        from core.generation.reader import read_tokens
+        from core.models import locate
+
+        _READERS[model] = read_tokens(locate(model))
     return _READERS[model]
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from threading import Event
 from typing import Any, Protocol
 
-from core.errors import OvertonError
+from core.errors import OvertonError, TooLong
 
 FENCE = "```"
 
@@ -107,8 +107,11 @@ class Sample:
 OnText = Callable[[int, str, int], None]
 
 
-class Generator(Protocol):
-    """Turns one context into samples. All methods may be called from any thread."""
+class Reads(Protocol):
+    """How a model reads a context: the part of a generator that needs no weights.
+
+    Where `counts_exactly` is there and False, counts and limits are estimates.
+    """
 
     model: str
     revision: str
@@ -123,6 +126,10 @@ class Generator(Protocol):
         """The exact text that a chat model is sent for one prompt."""
         ...
 
+
+class Generator(Reads, Protocol):
+    """Turns one context into samples. All methods may be called from any thread."""
+
     def generate(
         self,
         context: str,
@@ -136,11 +143,11 @@ class Generator(Protocol):
         ...
 
 
-def check_fits(generator: Generator, context: str, sampling: Sampling) -> int:
-    """Number of context tokens. Raises `OvertonError` where context and response exceed the model's limit."""
+def check_fits(generator: Reads, context: str, sampling: Sampling) -> int:
+    """Number of context tokens. Raises `TooLong` where context and response exceed the model's limit."""
     tokens = generator.count_tokens(context)
-    if tokens + sampling.max_new_tokens > generator.limit:
-        raise OvertonError(
+    if getattr(generator, "counts_exactly", True) and tokens + sampling.max_new_tokens > generator.limit:
+        raise TooLong(
             f"The context has {tokens} tokens and {sampling.max_new_tokens} more are asked for, but "
             f"{generator.model} reads at most {generator.limit}: remove an example or ask for fewer tokens."
         )

@@ -12,11 +12,12 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from core.errors import OvertonError
+from core.errors import OvertonError, TooLong
 from core.generation import loading, memory
 from core.generation.base import OnText, Sample, Sampling, TokenTrace, check_fits
 from core.generation.batch import in_batches
 from core.generation.network import network
+from core.generation.reader import TokenReader
 from core.generation.rows import Row
 from core.generation.scoring import score
 from core.heavy import LOADING
@@ -57,12 +58,9 @@ class LocalGenerator:
         config = self._network.net.config
         if revision == "hub":
             self.revision = str(getattr(config, "_commit_hash", None) or Path(source).name)[:12]
-        self.chat = bool(self._tokenizer.chat_template)
-        self.limit = int(getattr(config.get_text_config(), "max_position_embeddings", 0) or 2048)
+        self._reader = TokenReader(self.model, self.revision, self._tokenizer, config)
+        self.chat, self.limit = self._reader.chat, self._reader.limit
         self._ends = self._end_ids()
-        self._adds_bos = self._tokenizer.bos_token_id is not None and (
-            self._tokenizer("a")["input_ids"][:1] == [self._tokenizer.bos_token_id]
-        )
 
     def _load(self, folder: Path, make_room: Callable[[int, str], None] | None) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -107,38 +105,19 @@ class LocalGenerator:
 
     def encode(self, context: str) -> list[int]:
         """The token ids of a context, with exactly one BOS where the model wants one."""
-        # The library would add a second BOS to a chat template that already starts with one.
-        bos = self._tokenizer.bos_token
-        ids = list(self._tokenizer(context, add_special_tokens=False)["input_ids"])
-        if self._adds_bos and not (bos and context.startswith(bos)):
-            ids.insert(0, self._tokenizer.bos_token_id)
-        return ids
+        return self._reader.encode(context)
 
     def count_tokens(self, context: str) -> int:
         """Number of tokens that the model reads for this context, special tokens included."""
-        return len(self.encode(context))
+        return self._reader.count_tokens(context)
 
     def chat_context(self, prompt: str) -> str:
         """The model's own chat template around one user message. Raises `OvertonError` without a template."""
-        return self.chat_messages([{"role": "user", "content": prompt}])
+        return self._reader.chat_context(prompt)
 
     def chat_messages(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The model's own chat template around messages, ready for the answer.
-
-        Raises `OvertonError` without a template, and for roles or an order of roles that the template refuses.
-        """
-        if not self.chat:
-            raise OvertonError(f"{self.model} has no chat template: use the query/answer format.")
-        try:
-            return str(
-                self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-            )
-        except Exception as error:  # templates raise what they like
-            roles = ", ".join(str(message.get("role")) for message in messages)
-            raise OvertonError(
-                f"The chat template of {self.model} refuses messages with the roles {roles}: use user and assistant "
-                "in turn, beginning with user."
-            ) from error
+        """The model's own chat template around messages; see `core.generation.reader.TokenReader`."""
+        return self._reader.chat_messages(messages)
 
     # -- generating --------------------------------------------------------------------------------------------
 
@@ -176,13 +155,13 @@ class LocalGenerator:
         """What the model thinks of given texts after a context: one trace a text, teacher-forced, in batches.
 
         Ids, log-probabilities and entropies (nats) of the tokens of each text; an empty text has none. Raises
-        `OvertonError` where context and text exceed the model's limit, or where `cancel` is set.
+        `TooLong` where context and text exceed the model's limit, and `OvertonError` where `cancel` is set.
         """
         ids = self.encode(context)
         wanted = [self._continuation(context, ids, text) for text in texts]
         longest = max(map(len, wanted), default=0)
         if len(ids) + longest > self.limit:
-            raise OvertonError(
+            raise TooLong(
                 f"The context has {len(ids)} tokens and the longest text {longest} more, but {self.model} reads at "
                 f"most {self.limit}: shorten one of them."
             )
@@ -194,4 +173,4 @@ class LocalGenerator:
         whole = self.encode(context + text)
         if whole[: len(ids)] == ids:
             return whole[len(ids) :]
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._reader.bare(text)

@@ -11,10 +11,19 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from core.errors import OvertonError
+from core.errors import OvertonError, TooLong
 from core.generation.base import OnText, Sample, Sampling
 from core.generation.endpoints import key_of
-from core.generation.server_client import Failure, Fatal, Refused, failure_of, make_client, refusal_text, wait_before
+from core.generation.server_client import (
+    Failure,
+    Fatal,
+    Refused,
+    TooMuch,
+    failure_of,
+    make_client,
+    refusal_text,
+    wait_before,
+)
 from core.generation.server_reply import Growing, choices_of, usage_of
 from core.generation.server_request import Manners, adapted, body_of, names_in
 
@@ -117,7 +126,8 @@ class Call:
             if failed:
                 known = [error for error in failed if isinstance(error, Fatal)]
                 why = str(known[0]) if known else f"cannot be asked ({type(failed[0]).__name__})"
-                self._outbox.put(self._sentence(why))
+                longer = bool(known) and isinstance(known[0], TooMuch)
+                self._outbox.put(TooLong(f"{self._endpoint.name} {why}.") if longer else self._sentence(why))
         finally:
             for task in tasks:
                 task.cancel()

@@ -30,6 +30,10 @@ class Fatal(Exception):
     """The endpoint cannot be used at all as it is asked; the text continues a sentence that begins with its name."""
 
 
+class TooMuch(Fatal):
+    """The context is too long for the model of the endpoint."""
+
+
 @dataclass
 class Refused(Exception):
     """The server refused the request (400 or 422): `said` is what it answered."""
@@ -139,7 +143,7 @@ def _of_status(error: Any, endpoint: Endpoint) -> Exception:
         if said.get("code") == "content_filter":
             return Refused(status, {"code": "content_filter"})
         longer = too_long(said)
-        return Fatal(longer) if longer else Refused(status, said)
+        return TooMuch(longer) if longer else Refused(status, said)
     return Fatal(f"refused the request with status {status}")
 
 

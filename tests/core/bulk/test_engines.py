@@ -12,7 +12,7 @@ import pytest
 
 from core import bulk, jobs
 from core.bulk.together import together
-from core.errors import OvertonError
+from core.errors import OvertonError, TooLong
 from core.generation.base import Sample, Sampling
 from core.generation.fake import FakeGenerator
 from core.workspace import Workspace
@@ -85,6 +85,26 @@ def test_stop_and_failure_leave_no_thread(
     served[1].breaks = False
     rest = end(bulk.start(spec, workspace))
     assert rest.job.state == "done" and rest.progress.reused >= 5
+
+
+def test_a_context_that_the_server_cannot_read_costs_its_own_samples_only(
+    workspace: Workspace, served: tuple[Watched, Watched], spec: bulk.Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is the first that the server is asked: nothing has worked there yet."""
+    usual = served[1].generate
+
+    def refusing(context: str, seeds: Sequence[int], *rest: Any, **options: Any) -> Iterator[Sample]:
+        if "\n0?" in context:
+            raise TooLong("there reads at most 512 tokens.")
+        return usual(context, seeds, *rest, **options)
+
+    monkeypatch.setattr(served[1], "generate", refusing)
+    run = end(bulk.start(spec, workspace))
+    assert run.job.state == "done" and run.dataset is not None
+    rows = workspace.load(run.dataset).responses
+    wrong = rows[rows["error"].notna()]
+    assert set(wrong["system"]) == {"there"} and set(wrong["error"]) == {"there reads at most 512 tokens."}
+    assert 0 < len(wrong) < (rows["system"] == "there").sum()
 
 
 def test_visitors_take_turns_at_a_local_model(workspace: Workspace, served: tuple[Watched, Watched]) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from core import bulk
 from core.bulk.estimate import costs, summary
-from core.bulk.reading import TokenizerReader, reader_or_guess
+from core.bulk.reading import reader_or_guess
 from core.dataset import Dataset
 from core.errors import OvertonError
 from core.generation.fake import FakeGenerator
 from core.generation.local import LocalGenerator
+from core.generation.reader import read_tokens
+from core.models import locate
 from core.prompting import query_answer
 from core.workspace import Workspace
 from tests.core.bulk.conftest import SPEC
@@ -93,7 +95,7 @@ def test_what_does_not_fit_is_refused_with_both_counts(workspace: Workspace, fak
 def test_the_tokenizer_alone_reads_as_the_generator_does(tmp_path: Path) -> None:
     for chat in (False, True):
         folder = make(tmp_path / f"tiny-{chat}", chat=chat)
-        alone, whole = TokenizerReader(str(folder)), LocalGenerator(folder, model=folder.name)
+        alone, whole = read_tokens(locate(str(folder))), LocalGenerator(folder, model=folder.name)
         assert (alone.model, alone.limit, alone.chat) == (whole.model, whole.limit, whole.chat)
         for context in ("what is a lens?", "<bos>abc", ""):
             assert alone.count_tokens(context) == whole.count_tokens(context)
