@@ -47,6 +47,8 @@ class Sampler:
         """
         import torch
 
+        if logits.device.type == "mps":  # which has no float64
+            logits, seen = logits.cpu(), None if seen is None else seen.cpu()
         shifted, chances = self._buffers(logits)
         size = logits.shape[1]
         shifted[:, size:] = float("-inf")

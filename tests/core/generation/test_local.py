@@ -27,16 +27,19 @@ def texts(generator: LocalGenerator, context: str, seeds: list[int], sampling: S
     return [s.text for s in sorted(generator.generate(context, seeds, sampling), key=lambda s: s.index)]
 
 
-def test_greedy_equals_the_library(tiny: LocalGenerator, folder: Path) -> None:
+@pytest.mark.parametrize("penalty", [1.0, 1.3])
+def test_greedy_equals_the_library(tiny: LocalGenerator, folder: Path, penalty: float) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
     net = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
     ids = torch.tensor([tiny.encode("what is a lens?")])
-    made = net.generate(ids, do_sample=False, max_new_tokens=24, use_cache=True)[0, ids.shape[1] :]
+    options = {"do_sample": False, "max_new_tokens": 24, "repetition_penalty": penalty}
+    made = net.generate(ids, **options)[0, ids.shape[1] :]
     expected = tiny._tokenizer.decode(made, skip_special_tokens=True)
     assert len(expected) > 4
-    assert texts(tiny, "what is a lens?", [1], Sampling(temperature=0, max_new_tokens=24)) == [expected]
+    sampling = Sampling(temperature=0, max_new_tokens=24, repetition_penalty=penalty)
+    assert texts(tiny, "what is a lens?", [1], sampling) == [expected]
 
 
 def test_temperature_zero_gives_equal_samples(tiny: LocalGenerator) -> None:
@@ -116,3 +119,41 @@ def test_a_base_model_has_no_chat_template(tiny: LocalGenerator) -> None:
 def test_a_model_that_cannot_be_loaded_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OvertonError, match="cannot be loaded"):
         LocalGenerator(tmp_path, model="nothing here")
+
+
+def test_room_is_made_before_loading_for_what_the_model_takes(folder: Path) -> None:
+    from core.generation import loading
+
+    asked: list[tuple[int, str]] = []
+    made = LocalGenerator(folder, model="tiny", make_room=lambda size, device: asked.append((size, device)))
+    ((size, device),) = asked
+    assert device == made.device
+    assert size - loading._OVERHEAD == pytest.approx(made.held()["weights"], rel=0.2)
+
+    def refuse(size: int, device: str) -> None:
+        raise OvertonError("tiny needs about 0.4 GB of memory and 0.1 GB are free.")
+
+    with pytest.raises(OvertonError, match=r"^tiny needs about"):
+        LocalGenerator(folder, model="tiny", make_room=refuse)
+
+
+def test_the_size_of_a_folder_without_weights_is_unknown(tmp_path: Path) -> None:
+    from core.generation import loading
+
+    assert loading.size_in_memory(tmp_path, "cpu") == 0
+
+
+def test_samples_carry_a_trace_of_their_tokens(tiny: LocalGenerator) -> None:
+    for sample in tiny.generate("abc", [1, 2, 3], Sampling(temperature=1.0, max_new_tokens=12, stop=("e",))):
+        trace = sample.tokens
+        assert trace is not None
+        assert len(trace.ids) == len(trace.logprobs) == len(trace.entropies) == sample.token_count
+        assert all(p <= 0 for p in trace.logprobs) and all(0 <= h <= 3.7 for h in trace.entropies)
+        assert tiny._tokenizer.decode(trace.ids, skip_special_tokens=True).startswith(sample.text)
+
+
+def test_settings_change_what_is_said_as_they_should(tiny: LocalGenerator) -> None:
+    """top-k 1, a tiny top-p and min-p 1 are greedy, whatever the temperature."""
+    greedy = texts(tiny, "abc", [1], Sampling(temperature=0, max_new_tokens=24))
+    for settings in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
+        assert texts(tiny, "abc", [7], Sampling(temperature=1.5, max_new_tokens=24, **settings)) == greedy
