@@ -31,6 +31,11 @@ def _counts(name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
     return summary(state.workspace().load(name))
 
 
+def counts_of(name: str) -> dict[str, Any]:
+    """`core.dataset.summary` of a dataset, counted once. Raises `OvertonError` where it cannot be read."""
+    return _counts(name, _stamp(name))
+
+
 def dataset_detail(entry: Entry) -> None:
     """Everything about one dataset."""
     st.markdown(f"##### {literal(entry.name, 100)}" + (" :gray-badge[shipped]" if entry.shipped else ""))
@@ -40,16 +45,15 @@ def dataset_detail(entry: Entry) -> None:
         return
     if entry.history:
         st.caption(literal(entry.history, 300))
-    stamp = _stamp(entry.name)
     try:
-        counts = _counts(entry.name, stamp)
+        counts = counts_of(entry.name)
     except OvertonError as error:
         st.error(literal(str(error), 600), icon=":material/error:")
         _delete_button(entry)
         return
     _actions(entry)
     st.markdown(sentence(counts))
-    roles = role_editor(counts, f"roles {entry.name} {hash(stamp)}")
+    roles = role_editor(counts, f"roles {entry.name} {hash(_stamp(entry.name))}")
     _save_roles(entry.name, changed(counts, roles))
 
 

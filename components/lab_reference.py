@@ -52,8 +52,9 @@ def _offer(prompt_id: str, prompt: str, models: dict[str, str]) -> None:
 
 
 def _begin(prompt_id: str, prompt: str, models: dict[str, str]) -> None:
+    shared = {"encoder": preparing.encoder(), "owner": state.visitor()}
     st.session_state[_RUNS][prompt_id] = {
-        role: lab.start_run(state.workspace(), _spec(role, prompt_id, prompt, model), encoder=preparing.encoder())
+        role: lab.start_run(state.workspace(), _spec(role, prompt_id, prompt, model), **shared)
         for role, model in models.items()
     }
 

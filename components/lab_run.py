@@ -27,8 +27,8 @@ def current_run() -> lab.Run | None:
 
 def begin(spec: lab.Spec) -> None:
     """Start a run and look at it."""
-    found = not fetching.missing(vectors.DEFAULT_ID)
-    st.session_state[RUN] = lab.start_run(state.workspace(), spec, encoder=preparing.encoder() if found else None)
+    encoder = None if fetching.missing(vectors.DEFAULT_ID) else preparing.encoder()
+    st.session_state[RUN] = lab.start_run(state.workspace(), spec, encoder=encoder, owner=state.visitor())
 
 
 def progress_line(run: lab.Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -171,6 +172,11 @@ def _summary(key: str, _loaded: Loaded) -> pd.DataFrame:
 def summary_of(loaded: Loaded) -> pd.DataFrame:
     """All scores summed up over prompts: system, lens, value, low, high, n. Shared: never changed in place."""
     return _summary(loaded.key, loaded)
+
+
+def visitor() -> str:
+    """A name for this visitor, for queues in which visitors take turns; it holds as long as the page is open."""
+    return str(st.session_state.setdefault("visitor", uuid.uuid4().hex))
 
 
 def is_dark() -> bool:
