@@ -161,7 +161,7 @@ def earlier() -> list[Earlier]:
     return [one for one in _earlier(tuple(stamps)) if one.past.name not in busy]
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@st.cache_resource(max_entries=2, show_spinner="Reading earlier runs …")
 def _earlier(stamps: tuple[tuple[str, int, int], ...]) -> list[Earlier]:
     return [Earlier(past, _wanted(past)) for past in bulk.past_runs(state.workspace())]
 
