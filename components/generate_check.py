@@ -13,8 +13,8 @@ from components import fetching, state
 from components import generate_runs as runs
 from components import generate_source as source
 from components.data_counts import number
-from components.generate_live import run_styles
-from components.text import literal, visible
+from components.generate_live import named, run_styles
+from components.text import excerpt, literal, visible
 from components.theme import icon
 from core import bulk, jobs
 from core.bulk.estimate import summary
@@ -22,7 +22,7 @@ from core.bulk.reading import reader_or_guess
 from core.commands.generate import duration
 
 _PATIENCE = 1.0  # seconds; what is known by then is shown without a sign of waiting
-_MOST_SENTENCES = 12
+_MOST_SENTENCES, _MOST_EXPANDERS = 12, 6
 
 
 @dataclass
@@ -154,8 +154,8 @@ def _table(spec: bulk.Spec, found: Mapping[str, Any]) -> str:
         name, about = cost["system"], "" if cost["exact"] else "≈ "
         time = "–" if cost["seconds"] is None or not cost["missing"] else duration(cost["seconds"])
         cells = [
-            f"{icon(looks[name])} {literal(name, 60)} :gray[:small[{whole(roles[name])}]]",
-            f"{literal(cost['model'], 80)} :gray[:small[{literal(cost['strategy'], 60)}]]",
+            f"{icon(looks[name])} {named(name)} :gray[:small[{whole(roles[name])}]]",
+            f"{named(cost['model'], 80)} :gray[:small[{literal(whole(cost['strategy']), 60)}]]",
             *(f"{cost[key]:,}" for key in ("samples", "done", "missing")),
             f"{about}{cost['context_tokens']:,}",
             f"{cost['new_tokens']:,}",
@@ -197,7 +197,16 @@ def _contexts(spec: bulk.Spec, found: Mapping[str, Any]) -> None:
     """The first exact text that each system would be sent."""
     looks = run_styles(spec)
     st.caption("The exact text that each system is sent for its first prompt:")
-    for cost in found["systems"]:
-        with st.expander(f"{icon(looks[cost['system']])} {literal(cost['system'], 60)}"):
-            st.caption(f"prompt {literal(cost['first_prompt'], 60)}")
-            st.code(visible(cost["first_context"]), language=None, wrap_lines=True)
+    costs = {cost["system"]: cost for cost in found["systems"]}
+    if len(costs) > _MOST_EXPANDERS:
+        name = st.selectbox("System", list(costs), format_func=lambda n: excerpt(n, 80), label_visibility="collapsed")
+        _context(costs[name])
+        return
+    for name, cost in costs.items():
+        with st.expander(f"{icon(looks[name])} {literal(name, 60)}"):
+            _context(cost)
+
+
+def _context(cost: Mapping[str, Any]) -> None:
+    st.caption(f"prompt {literal(cost['first_prompt'], 60)}")
+    st.code(visible(cost["first_context"]), language=None, wrap_lines=True)

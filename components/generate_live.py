@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -15,7 +16,7 @@ from components.data_detail import counts_of
 from components.data_list import choose
 from components.generate_newest import latest_error, newest
 from components.reading import ENDED, body
-from components.text import literal
+from components.text import excerpt, literal
 from components.theme import Style, icon, styles
 from core import bulk
 from core.commands.generate import duration
@@ -24,6 +25,7 @@ from core.errors import OvertonError
 EVERY = 0.7  # seconds between two looks at a run that is going on
 _SHOWN, _LONGEST = 3, 700  # newest texts, and characters of each
 _GOING = "generate_going"
+_WIDE = "progress" + "\u00a0" * 24 + "\u2060"  # a head that keeps its column as wide as a bar that can be read
 
 
 def watch() -> None:
@@ -44,13 +46,12 @@ def _state() -> tuple[str | None, tuple[int, ...]]:
 def _going(drawn: tuple[str | None, tuple[int, ...]]) -> None:
     if _state() != drawn:
         st.rerun()
-    shown = runs.current()
-    for run in runs.going():
-        if run is shown:
-            _live(run)
-    for run in runs.going():
+    shown, all_of_them = runs.current(), runs.going()
+    for run in all_of_them:
         if run is not shown:
             _line(run)
+    if shown in all_of_them:
+        _live(shown)
 
 
 def _line(run: bulk.BulkRun) -> None:
@@ -125,11 +126,16 @@ def _table(run: bulk.BulkRun) -> str:
     """One row a system: mark, name, a bar in its colour, and the counts."""
     looks = run_styles(run.spec)
     rows = [
-        f"| {icon(looks[name])} {literal(name, 60)} | {bar(counts, looks[name].colour)} | "
+        f"| {icon(looks[name])} {named(name)} | {bar(counts, looks[name].colour)} | "
         f"{counts['done']:,} of {counts['total']:,} | {counts['errors'] or '–'} |"
         for name, counts in run.progress.per_system.items()
     ]
-    return "\n".join(["| system | | samples | errors |", "|:--|:--|--:|--:|", *rows])
+    return "\n".join([f"| system | {_WIDE} | samples | errors |", "|:--|:--|--:|--:|", *rows])
+
+
+def named(text: str, limit: int = 60) -> str:
+    """A name for a cell of a table, where also a long word breaks."""
+    return literal(re.sub(r"(\S{14})(?=\S{4})", "\\1\u200b", excerpt(text, limit)), 2 * limit)
 
 
 def bar(counts: Mapping[str, int], colour: str, width: int = 220) -> str:

@@ -55,7 +55,7 @@ def from_file(path: Path) -> Source:
     except (OSError, ValueError) as error:
         raise OvertonError(f"{path} cannot be read: {reason_of(error)}.") from error
     if not path.is_file():
-        raise OvertonError(f"{path} is a folder: name the TOML file in it.")
+        raise OvertonError(f"{path} is no file: name the TOML file itself.")
     return Source(str(path), _decoded(path.name, raw, size), path.resolve().parent)
 
 

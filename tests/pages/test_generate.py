@@ -363,7 +363,7 @@ def test_a_path_on_this_machine_is_opened_with_the_files_beside_it(
     app = open_app(PAGE)
     for given, said in (
         ("", "Type the path"),
-        (str(tmp_path), "is a folder"),
+        (str(tmp_path), "is no file"),
         (str(tmp_path / "no"), "cannot be read"),
     ):
         app.text_input(key="generate_path").set_value(given)
@@ -373,6 +373,24 @@ def test_a_path_on_this_machine_is_opened_with_the_files_beside_it(
     app.button(key="generate_path_open").click().run()
     until(lambda: app.session_state[runs.CHECK].job.over)
     assert "2 prompts × 2 systems" in texts(app.run())
+
+
+def test_an_uploaded_file_may_name_no_other_files(open_app: Open, space: Workspace) -> None:
+    app = open_app(PAGE)
+    app.file_uploader(key="generate_upload").set_value(("mine.toml", FILES.encode(), "application/toml")).run()
+    assert app.text_area(key="generate_text").value == FILES
+    assert "Files can only be named" in app.error[0].value
+    app.file_uploader(key="generate_upload").set_value(("odd.toml", b"\xff\xfe", "application/toml")).run()
+    assert "odd.toml is not UTF-8" in texts(app, "error").replace("\\", "")
+    assert app.text_area(key="generate_text").value == FILES, "what cannot be read replaces nothing"
+
+
+def test_of_many_systems_one_context_is_shown_at_a_time(open_app: Open, space: Workspace) -> None:
+    more = "".join(f'[[system]]\nname = "s{k}"\nmodel = "fake"\nstrategy = "zero-shot"\n' for k in range(8))
+    app = checked(write(open_app(PAGE), SPEC + more))
+    assert len(app.code) == 1
+    app.selectbox[-1].set_value("aligned").run()
+    assert app.code[0].value.startswith("<user>")
 
 
 def test_the_form_writes_what_is_then_generated(open_app: Open, space: Workspace) -> None:

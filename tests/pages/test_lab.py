@@ -108,6 +108,20 @@ def test_a_run_generates_and_is_saved(open_app: Open, with_vectors: Dataset, spa
     assert any("3 later responses were placed on the map that was there" in c.value for c in app.caption)
 
 
+def test_runs_of_one_visitor_have_one_owner(
+    open_app: Open, with_vectors: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    real = lab.start_run
+    monkeypatch.setattr(lab, "start_run", lambda *a, **k: (seen.append(k["owner"]), real(*a, **k))[1])
+    for presses in (2, 1):
+        app = open_app("pages/lab.py", dataset="small", prompt="tea")
+        for _ in range(presses):
+            next(b for b in app.button if b.label == "Generate 8").click().run()
+            app = run_until_over(app)
+    assert seen[0] == seen[1] != seen[2] and all(seen)
+
+
 def test_a_slider_moved_meanwhile_loses_nothing(open_app: Open, with_vectors: Dataset) -> None:
     app = open_app("pages/lab.py", dataset="small", prompt="tea")
     next(b for b in app.button if b.label == "Generate 8").click().run()
