@@ -175,7 +175,7 @@ def _notes(check: Check, plan: bulk.Plan, found: Mapping[str, Any]) -> None:
         if cost["equal"]:
             st.caption(f"{literal(cost['system'], 60)}: at temperature 0 all samples of a prompt are equal.")
     if not found["exact"]:
-        st.caption("≈ a model is not at hand: its tokens are guessed from the length of the text.")
+        st.caption("≈ a model or server is not at hand: tokens are guessed from the length of the text.")
     if plan.too_long:
         st.warning(
             f"{number(len(plan.too_long), 'context')} will not fit and become errors: "
