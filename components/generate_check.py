@@ -18,8 +18,8 @@ from components.text import excerpt, literal, visible
 from components.theme import icon
 from core import bulk, jobs
 from core.bulk.estimate import summary
+from core.bulk.progress import duration
 from core.bulk.reading import reader_or_guess
-from core.commands.generate import duration
 
 _PATIENCE = 1.0  # seconds; what is known by then is shown without a sign of waiting
 _MOST_SENTENCES, _MOST_EXPANDERS = 12, 6

@@ -19,7 +19,7 @@ from components.reading import ENDED, body
 from components.text import excerpt, literal
 from components.theme import Style, icon, styles
 from core import bulk
-from core.commands.generate import duration
+from core.bulk.progress import duration
 from core.errors import OvertonError
 
 EVERY = 0.7  # seconds between two looks at a run that is going on

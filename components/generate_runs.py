@@ -9,6 +9,7 @@ import streamlit as st
 
 from components import generate_source as source
 from components import state
+from components.data_open import paths_allowed
 from components.text import literal
 from core import bulk
 from core.bulk.planning import prompts_of_spec
@@ -158,12 +159,17 @@ def earlier() -> list[Earlier]:
             continue
         running = any(run.journal.path == path for run in going())  # it changes all the time and is not listed
         stamps.append((path.name, 0 if running else found.st_mtime_ns, 0 if running else found.st_size))
-    return [one for one in _earlier(tuple(stamps)) if one.past.name not in busy]
+    return [one for one in _earlier(tuple(stamps)) if one.past.name not in busy and _for_visitors(one.past)]
 
 
 @st.cache_resource(max_entries=2, show_spinner="Reading earlier runs …")
 def _earlier(stamps: tuple[tuple[str, int, int], ...]) -> list[Earlier]:
     return [Earlier(past, _wanted(past)) for past in bulk.past_runs(state.workspace())]
+
+
+def _for_visitors(past: bulk.Past) -> bool:
+    """Whether visitors may go on with a run: where they may name no paths, not with what the operator began."""
+    return paths_allowed() or past.folder in (None, source.EXAMPLES)
 
 
 def _wanted(past: bulk.Past) -> int | None:

@@ -111,3 +111,12 @@ class Progress:
             "tokens_per_s": round(self.tokens / self.seconds, 3) if self.seconds and self.tokens else None,
             "systems": self.per_system,
         }
+
+
+def duration(seconds: float | None) -> str:
+    """A time in words that are easy to read: 40 s, 12 min, 3.5 h."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,12 +54,20 @@ def reader_of(model: str, server: Mapping[str, Any] | None = None) -> Reads:
     return _READERS[model]
 
 
+# When a server last did not answer, in seconds of the monotonic clock: it is not asked again for every prompt.
+_ABSENT: dict[str, float] = {}
+_ASK_AGAIN = 20.0
+
+
 def reader_or_guess(model: str, server: Mapping[str, Any] | None = None) -> Reads:
     """Like `reader_of`, with a guess where the model is not at hand."""
-    try:
-        return reader_of(model, server)
-    except OvertonError:
-        return Guess(model)
+    if time.monotonic() - _ABSENT.get(model, -_ASK_AGAIN) >= _ASK_AGAIN:
+        try:
+            return reader_of(model, server)
+        except OvertonError:
+            if model.startswith("server:"):
+                _ABSENT[model] = time.monotonic()
+    return Guess(model)
 
 
 def make_ready(model: str, server: Mapping[str, Any] | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core import bulk
+from core.bulk import reading
 from core.bulk.estimate import costs, summary
 from core.bulk.reading import reader_or_guess
 from core.dataset import Dataset
@@ -129,3 +130,18 @@ def test_costs_count_only_what_is_missing(workspace: Workspace, go: Any) -> None
     after = summary(bulk.plan(more, workspace))
     assert (after["done"], after["missing"], after["new_tokens"]) == (16, 4, 4 * 128)
     assert after["seconds"] is not None and after["systems"][2]["context_tokens"] == 0
+
+
+def test_a_server_that_does_not_answer_is_asked_once_for_all_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def refuse(model: str, server: object = None) -> None:
+        asked.append(model)
+        raise OvertonError("cannot be reached")
+
+    monkeypatch.setattr(reading, "_ABSENT", {})
+    monkeypatch.setattr(reading, "reader_of", refuse)
+    for _ in range(5):
+        assert not reader_or_guess("server:gone").counts_exactly
+        assert not reader_or_guess("m").counts_exactly
+    assert asked.count("server:gone") == 1 and asked.count("m") == 5, "a model may have been fetched meanwhile"
