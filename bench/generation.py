@@ -19,7 +19,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 from core import demo, models
 from core.errors import OvertonError
@@ -53,6 +53,14 @@ class Peak:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+
+
+class Counts(Protocol):
+    """Knows how many tokens a context has."""
+
+    def tokens(self, context: str) -> int:
+        """Length of the context."""
+        ...
 
 
 class Ours:
@@ -156,7 +164,7 @@ def serve(pipe: Connection, side: str, folder: str) -> None:
         pipe.send({"s": whole, "first": first, "memory": peak.bytes, "tokens": count, "parts": shares})
 
 
-def long_context(side: Ours | Library) -> tuple[str, str]:
+def long_context(side: Counts) -> tuple[str, str]:
     """A context of examples and a hint with at least `CONTEXT_TOKENS` tokens, and the same with an edited hint."""
     sets = example_sets()[demo.EXAMPLES]
     prompt, examples = "How can I sleep better when it is hot?", list(sets.examples)
