@@ -13,6 +13,7 @@ from components import fetching, preparing
 from core import lab, vectors
 from core.dataset import Dataset
 from core.generation import pool
+from core.generation.fake import FakeGenerator
 from core.workspace import Workspace
 
 Open = Callable[..., AppTest]
@@ -130,6 +131,32 @@ def test_a_slider_moved_meanwhile_loses_nothing(open_app: Open, with_vectors: Da
     assert app.session_state["lab_run"] is run
     app = run_until_over(app)
     assert len(run.samples) == 8 and run.spec.sampling.temperature == 0.7
+
+
+def test_filters_are_part_of_the_run_and_seen_when_they_are_on(open_app: Open, with_vectors: Dataset) -> None:
+    app = open_app("pages/lab.py", dataset="small", prompt="tea")
+    assert any("More: top-p" in popover.proto.popover.label for popover in app.get("popover"))
+    app.number_input(key="lab_top_k").set_value(40).run()
+    app.slider(key="lab_min_p").set_value(0.05).run()
+    assert any("More · top-k 40, min-p 0.05" in popover.proto.popover.label for popover in app.get("popover"))
+    next(b for b in app.button if b.label == "Generate 8").click().run()
+    sampling = app.session_state["lab_run"].spec.sampling
+    assert (sampling.top_k, sampling.min_p, sampling.top_p, sampling.repetition_penalty) == (40, 0.05, 1.0, 1.0)
+    assert not run_until_over(app).exception
+
+
+def test_what_a_model_holds_in_memory_is_told(open_app: Open, with_vectors: Dataset) -> None:
+    class Holding(FakeGenerator):
+        def held(self) -> dict[str, int]:
+            return {"weights": 540_000_000, "contexts": 2, "tokens": 1162, "bytes": 44_000_000, "reused": 512}
+
+    pool.use_generator("fake", Holding())
+    app = open_app("pages/lab.py", dataset="small", prompt="tea")
+    (told,) = [c.value for c in app.caption if c.value.startswith("In memory")]
+    assert told == (
+        "In memory: 0.54 GB of weights, and what was read of the last 2 contexts (1,162 tokens, 44 MB). Of the last "
+        "one, 512 tokens were not read again."
+    )
 
 
 def test_temperature_zero_is_explained(open_app: Open, with_vectors: Dataset) -> None:
