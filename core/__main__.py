@@ -13,7 +13,7 @@ from core.errors import OvertonError, reason_of
 from core.workspace import Workspace
 
 # Each module has `add(subparsers)`, which adds one or more commands and sets `run(args, workspace) -> int`.
-COMMANDS = ("datasets", "measure", "demo", "generate")
+COMMANDS = ("datasets", "measure", "demo", "generate", "encode")
 
 
 def parser() -> argparse.ArgumentParser:

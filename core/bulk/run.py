@@ -57,7 +57,7 @@ def start(
     spec: Spec,
     workspace: Workspace,
     *,
-    engine: str = "local",
+    engine: str | Engine = "local",
     keep_errors: bool = False,
     skip_too_long: bool = False,
     owner: str = "",
@@ -68,7 +68,7 @@ def start(
     Everything later is in `run.job.error`.
     """
     chosen = engine_named(engine)
-    run = BulkRun(spec, journal_of(workspace, spec.name), engine, keep_errors)
+    run = BulkRun(spec, journal_of(workspace, spec.name), chosen.name, keep_errors)
     workspace.folder("runs")
     held = ExitStack()
     held.enter_context(locked(run.journal))
@@ -84,7 +84,7 @@ def start(
             if job.cancel.is_set():
                 return
             job.what = "writing the dataset"
-            complete = assemble(made, sample_rows(run.journal), engine=engine)
+            complete = assemble(made, sample_rows(run.journal), engine=chosen.name)
             run.dataset, run.was_there = save(workspace, *complete)
 
     run.job = jobs.start(f"{spec.name}", work, lane=f"bulk {run.journal.path}", owner=owner)

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.commands import printable
+from core.bulk.progress import duration
+from core.commands import printable, ray_options
 from core.errors import OvertonError, user_path
 from core.workspace import Workspace
 
@@ -30,7 +31,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("spec", metavar="SPEC.toml")
     command.add_argument("--dry-run", action="store_true", help="only count, estimate and show the first contexts")
-    command.add_argument("--engine", default="local", help="local (default) or ray")
+    ray_options.add(command)
     command.add_argument("--keep-errors", action="store_true", help="do not try samples again that failed before")
     command.add_argument("--skip-too-long", action="store_true", help="make errors of contexts that do not fit")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -49,7 +50,12 @@ def _generate(args: argparse.Namespace, workspace: Workspace) -> int:
         raise OvertonError(error.sentences[-1]) from error
     if args.dry_run:
         return _dry_run(spec, workspace, args)
-    options = {"engine": args.engine, "keep_errors": args.keep_errors, "skip_too_long": args.skip_too_long}
+    cluster, engine = ray_options.chosen(args), args.engine
+    if cluster is not None:
+        from core.bulk.ray_engine import RayEngine
+
+        engine = RayEngine(cluster)
+    options = {"engine": engine, "keep_errors": args.keep_errors, "skip_too_long": args.skip_too_long}
     run = bulk.start(spec, workspace, **options)
     try:
         _follow(run)
@@ -167,15 +173,6 @@ def _result(run: BulkRun) -> str:
     )
     again = "" if not progress.errors else " The same command tries the errors again."
     return f"The dataset {where}: {', '.join(parts)}.{again}"
-
-
-def duration(seconds: float | None) -> str:
-    """A time in words that are easy to read: 40 s, 12 min, 3.5 h."""
-    if seconds is None:
-        return "unknown"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _dry_run(spec: Any, workspace: Workspace, args: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Event
@@ -141,24 +141,40 @@ def vectors_for(
     store = _store(workspace)
     if todo:
         workspace.folder("vectors")
-    for start in range(0, len(todo), _BATCH):
-        if cancel is not None and cancel.is_set():
-            raise OvertonError(f"Encoding was stopped: {len(known)} of {len(texts)} texts are done and kept.")
-        batch = todo[start : start + _BATCH]
-        some = [texts[key] for key in batch]
-        done = len(known)
-        made = encoder.encode(some, progress=_shifted(progress, done, len(texts)))
-        counts = encoder.parts(some)
-        store.put(encoder.key, batch, made, counts)
-        known.update(zip(batch, zip(made.astype(np.float16), counts, strict=True), strict=True))
+    batches = [todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH)]
+    report = _from(progress, len(texts) - len(todo), len(texts))
+    for number, made, counts in _encoded(
+        encoder, [[texts[key] for key in batch] for batch in batches], report, cancel
+    ):
+        store.put(encoder.key, batches[number], made, counts)
+        known.update(zip(batches[number], zip(made.astype(np.float16), counts, strict=True), strict=True))
+    if len(known) < len(texts):
+        raise OvertonError(f"Encoding was stopped: {len(known)} of {len(texts)} texts are done and kept.")
     return _rows(keys, needed, known, len(next(iter(known.values()))[0]) if known else 0)
 
 
-def _shifted(progress: Progress | None, done: int, total: int) -> Progress | None:
-    if progress is None:
-        return None
-    report = progress
-    return lambda here, _: report(done + here, total)
+def _from(progress: Progress | None, done: int, total: int) -> Callable[[int], None]:
+    """A report of how many of the missing texts are done."""
+    return lambda more: None if progress is None else progress(done + more, total)
+
+
+def _encoded(
+    encoder: Encoder, batches: Sequence[Sequence[str]], report: Callable[[int], None], cancel: Event | None
+) -> Iterator[tuple[int, Floats, Sequence[int]]]:
+    """Yield (number of the batch, vectors, parts): one after another, or as an encoder with many workers has them."""
+    done, many = 0, getattr(encoder, "encode_batches", None)
+    if many is not None and batches:
+        for number, made, counts in many(batches, cancel or Event()):
+            done += len(made)
+            report(done)
+            yield number, made, counts
+        return
+    for number, texts in enumerate(batches):
+        if cancel is not None and cancel.is_set():
+            return
+        made = encoder.encode(texts, progress=lambda here, _, before=done: report(before + here))  # type: ignore[misc]
+        done += len(texts)
+        yield number, made, encoder.parts(texts)
 
 
 def write_shipped(
