@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("app.py", "bench", "components", "core", "docs", "pages", "tests")
-HEAVY = ("torch", "transformers", "sentence_transformers", "umap", "numba", "sklearn", "nltk")
+HEAVY = ("torch", "transformers", "sentence_transformers", "umap", "numba", "sklearn", "nltk", "ray", "vllm")
 LONGEST_FILE, LONGEST_FUNCTION = 300, 40
 
 

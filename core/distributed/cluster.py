@@ -126,7 +126,6 @@ def _open(ray: Any, options: RayOptions) -> None:
             num_cpus=max(wanted, os.cpu_count() or 1) if wanted else None,
             object_store_memory=_STORE,
             runtime_env={"env_vars": {**_passed(), "PYTHONPATH": _path()}},
-            _node_ip_address="127.0.0.1",
             **quiet,
         )
     except Exception as error:  # it raises many types: connection, version, value, runtime

@@ -48,7 +48,7 @@ class RayOptions:
             raise OvertonError(f"There is no backend {self.backend!r}: take one of {', '.join(BACKENDS)}.")
         if self.address.startswith("ray://"):
             raise OvertonError(
-                "Ray Data does not work through ray:// addresses: start the command on a machine of the cluster, "
+                "Addresses that begin with ray:// are not supported: start the command on a machine of the cluster, "
                 "with the address auto or HOST:6379 (see docs/ray.md)."
             )
         return self
