@@ -161,7 +161,7 @@ def test_outside_tests_nothing_looks_beside_the_project(path: Path):
 
 
 def test_every_dependency_is_pinned():
-    for file in ("requirements.txt", "requirements-dev.txt", "constraints.txt"):
+    for file in ("requirements.txt", "requirements-dev.txt", "requirements-ray.txt", "constraints.txt"):
         lines = [line.split("#")[0].strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
         for line in filter(None, lines):
             assert line.startswith(("-r ", "-c ")) or re.fullmatch(r"[A-Za-z0-9_.\[\]-]+==[^=*]+", line), (
