@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from core import traces
 from core.columns import storable
 from core.dataset import Dataset
-from core.generation.base import Generator, Sampling
+from core.generation.base import Generator, Sampling, TokenTrace
 from core.generation.journal import Journal
 from core.prompting import STOP, example_sets, query_answer
 from core.workspace import SHIPPED
@@ -130,6 +131,7 @@ def generate(
                     "token_count": sample.token_count,
                     "seed": sample.seed,
                     "context": context,
+                    "tokens": None if sample.tokens is None else sample.tokens.as_dict(),
                 }
                 journal.append(rows[key])
                 if progress is not None:
@@ -162,13 +164,21 @@ def assemble(
         NAME,
         prompts=table,
         systems=pd.DataFrame(systems),
-        responses=frame.drop(columns=["_p", "_s", "context"]),
+        responses=frame.drop(columns=["_p", "_s", "context", "tokens"]),
         contexts=contexts.rename(columns={"context": "text"}),
         meta={
             "title": "Demonstration",
             "about": "Generated on a laptop-class CPU by two small open models; prompts and examples are ours.",
         },
     )
+
+
+def token_traces(journal: Journal, dataset: Dataset) -> pd.DataFrame:
+    """The token traces of an assembled dataset, in the order of its responses."""
+    made = {(r["prompt_id"], r["system"], r["sample"]): TokenTrace.from_dict(r.get("tokens")) for r in journal}
+    rows = dataset.responses
+    places = zip(rows["prompt_id"], rows["system"], rows["sample"], strict=True)
+    return traces.frame_of(zip(rows["response_id"], (made[place] for place in places), strict=True))
 
 
 def _parameters(system: System, generator: Generator) -> dict[str, Any]:

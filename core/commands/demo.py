@@ -13,6 +13,8 @@ from core.errors import OvertonError, user_path
 from core.workspace import Workspace, write_dataset
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from core.dataset import Dataset
     from core.generation.base import Generator
 
@@ -64,7 +66,7 @@ def _demo(args: argparse.Namespace, workspace: Workspace) -> int:
         progress=lambda done, _: say("generating", done, total),
     )
     dataset = demo.assemble(journal, generators, prompt_table=table)
-    write(dataset, folder, workspace)
+    write(dataset, folder, workspace, tokens=demo.token_traces(journal, dataset))
     journal.path.unlink()
     print(f"\n{len(dataset.responses)} responses in {folder}{_same(dataset, workspace)}")
     return 0
@@ -82,8 +84,8 @@ def _generators() -> Mapping[str, Generator]:
     return made
 
 
-def write(dataset: Dataset, folder: Path, workspace: Workspace) -> None:
-    """Write a dataset with its vectors, its maps (the whole and every prompt) and its scores beside it."""
+def write(dataset: Dataset, folder: Path, workspace: Workspace, *, tokens: pd.DataFrame | None = None) -> None:
+    """Write a dataset with token traces, vectors, maps (the whole and every prompt) and scores beside it."""
     from core import maps, models, scores, vectors
 
     models.fetch(vectors.DEFAULT_ID, progress=say)
@@ -98,7 +100,7 @@ def write(dataset: Dataset, folder: Path, workspace: Workspace) -> None:
     for k, prompt_id in enumerate(places):
         say("drawing maps", k, len(places))
         drawn.append(maps.build(dataset, known, prompt_id=prompt_id))
-    write_dataset(dataset, folder)
+    write_dataset(dataset, folder, tokens=tokens)
     try:
         vectors.write_shipped(dataset, known, folder, workspace=workspace)
         maps.write_shipped(drawn, folder)
