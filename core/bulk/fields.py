@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from core.errors import OvertonError, Problems
+from core.generation.endpoints import is_secret
 
 MOST = 100_000  # samples, prompts
 
 T = TypeVar("T")
 
-_SECRET = ("key", "api_key", "apikey", "token", "access_token", "secret", "password", "authorization", "bearer")
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
 
 
@@ -22,10 +22,6 @@ class SpecError(OvertonError):
     def __init__(self, sentences: Iterable[str]) -> None:
         self.sentences = list(sentences)
         super().__init__(" ".join(self.sentences))
-
-
-def _secret(name: str) -> bool:
-    return name.lower().replace("-", "_") in _SECRET
 
 
 class Table:
@@ -41,7 +37,7 @@ class Table:
 
     def secrets(self) -> bool:
         """Note every field that seems to hold a key itself; whether there is one."""
-        found = [name for name in self.raw if _secret(name)]
+        found = [name for name in self.raw if is_secret(name)]
         for name in found:
             self.wrong(
                 f"has the field {name!r}, but a key must not stand in a file: put it into an environment variable "
@@ -55,7 +51,7 @@ class Table:
         for name in self.raw:
             if name in names:
                 continue
-            if _secret(name):
+            if is_secret(name):
                 continue
             near = difflib.get_close_matches(name.lower(), names, n=1)
             advice = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}."
@@ -103,7 +99,8 @@ class Table:
 
     def count(self, name: str, default: int) -> int:
         """A whole number from 1 on, or the default."""
+        before = len(self.problems)
         value = self.get(name, int, default)
-        if name in self.raw and not 1 <= value <= MOST:
+        if name in self.raw and len(self.problems) == before and not 1 <= value <= MOST:
             self.wrong(f"has {name} = {value}: it must lie between 1 and {MOST}.")
         return value

@@ -7,10 +7,11 @@ the operator has set `OVERTON_ALLOW_ENDPOINTS=1`, and it never gets a key.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,15 @@ PREFIX = "server:"
 KINDS = ("completions", "chat")
 UNKNOWN_LIMIT = 10**9
 # What a request says itself, so that `extra` may not say it again.
-OWN = ("model", "prompt", "messages", "stream", "n", "seed", "temperature", "top_p", "top_k", "min_p", "stop")
+OWN = (
+    *("model", "prompt", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "n", "seed"),
+    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "stop", "logprobs"),
+)
+SECRET = ("key", "api_key", "apikey", "token", "access_token", "secret", "password", "authorization", "bearer")
+# What a key looks like that was written where the name of its variable belongs.
+_KEY_ITSELF = re.compile(
+    r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9_]{32,}|(sk|hf|gsk|xai|pplx|r8)_[A-Za-z0-9_]{16,}"
+)
 _SECRETS: list[Mapping[str, Any]] = []
 
 
@@ -119,10 +128,42 @@ def _check_value(place: str, key: str, value: Any) -> None:
             raise OvertonError(f"{place} must lie between {low:g} and {high:g}.")
     if key == "kind" and value not in KINDS:
         raise OvertonError(f"{place} must be {' or '.join(KINDS)}.")
-    if key == "key_env" and value and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+    if key == "key_env" and value and not _names_a_variable(value):
         raise OvertonError(f"{place} must be the name of an environment variable or secret, and not a key.")
-    if key == "extra" and (taken := sorted(set(value) & set(OWN))):
+    if key == "extra":
+        _check_extra(place, value)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a field of this name would hold a key itself."""
+    return name.lower().replace("-", "_") in SECRET
+
+
+def _names_a_variable(value: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is not None and (
+        _KEY_ITSELF.fullmatch(value) is None or value in os.environ
+    )
+
+
+def _check_extra(place: str, extra: Mapping[str, Any]) -> None:
+    """Raise `OvertonError` for what is no request, says again what every request says, or would record a key."""
+    if taken := sorted(set(extra) & set(OWN)):
         raise OvertonError(f"{place} must not hold {taken[0]}, which every request says itself.")
+    secret = next((name for name in _names(extra) if is_secret(name)), None)
+    if secret is not None:
+        raise OvertonError(f"{place} must not hold {secret}: it is recorded, and a key is named in key_env alone.")
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError):
+        raise OvertonError(f"{place} must hold what JSON can say: no dates, inf or nan.") from None
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names of all fields of a table that hold a text, those of inner tables too."""
+    if isinstance(value, Mapping):
+        yield from (name for name, one in value.items() if isinstance(one, str))
+    for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _names(inner)
 
 
 def _checked_url(url: str, place: str) -> str:

@@ -14,11 +14,12 @@ from core.errors import OvertonError
 from core.generation.base import OnText, Sample, Sampling
 from core.generation.endpoints import PREFIX, UNKNOWN_LIMIT, Endpoint, key_of
 from core.generation.server_call import Call
-from core.generation.server_client import Failure, Fatal, failure_of, make_client
+from core.generation.server_client import Failure, Fatal, failure_of, make_client, wait_before
 from core.generation.server_request import Manners, body_of, check_text, messages_of
 
 BACKOFF = 0.5  # seconds; doubled with each attempt
 PROBE_TIMEOUT = 10.0
+PROBES, LONGEST_PROBE_WAIT = 4, 3.0
 
 
 class ServerGenerator:
@@ -99,7 +100,7 @@ class ServerGenerator:
         Raises `OvertonError` where the server cannot be reached or refuses access.
         """
         try:
-            said = _in_a_thread(self._models())
+            said = _in_a_thread(self._asked())
         except Fatal as error:
             raise OvertonError(f"{self.endpoint.name} {error}.") from None
         except Failure as error:
@@ -132,6 +133,20 @@ class ServerGenerator:
         extra = f", with {json.dumps(dict(there.extra), default=str)}" if there.extra else ""
         seeds = "" if there.seeds else ", seeds not sent"
         return (there.revision or f"{there.model}{said} at {there.host}") + extra + seeds
+
+    async def _asked(self) -> Any:
+        """The answer to GET /models, asked for again where the server is busy.
+
+        What it tells becomes part of the revision: with and without it, samples would not count as the same.
+        """
+        for attempt in range(1, PROBES):
+            try:
+                return await self._models()
+            except Failure as error:
+                if error.kind not in ("limited", "failed"):
+                    raise
+                await asyncio.sleep(min(wait_before(attempt, self.backoff, error.after), LONGEST_PROBE_WAIT))
+        return await self._models()
 
     async def _models(self) -> Any:
         """The server's answer to GET /models; empty where it has none. Raises `Failure` or `Fatal`."""

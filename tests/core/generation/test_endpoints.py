@@ -93,6 +93,13 @@ def test_the_file_of_the_workspace_and_the_one_that_is_named(tmp_path: Path, mon
         ('[lab]\nurl = "http://h/v1"\nmodel = "m"\nbatch = 1', "batch must be true or false"),
         ('[lab]\nurl = "http://h/v1"\nmodel = "m"\nkey_env = "sk-12-34"', "and not a key"),
         ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\nseed = 1', "must not hold seed"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\nrepetition_penalty = 2', "hold repetition_penalty"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\nlogprobs = 5', "must not hold logprobs"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\nday = 2020-01-01', "no dates"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\na = [{ b = nan }]', "no dates, inf or nan"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\n[lab.extra]\nx = [{ Api-Key = "hunter2" }]', "not hold Api-Key"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\nkey_env = "hf_hunter2hunter2hunter2"', "and not a key"),
+        ('[lab]\nurl = "http://h/v1"\nmodel = "m"\nkey_env = "Hhunter2hunter2hunter2hunter2hun"', "and not a key"),
         ('[lab]\nurl = "ftp://h/v1"\nmodel = "m"', "must be an address such as"),
         ('[lab]\nurl = "h:8000"\nmodel = "m"', "must be an address such as"),
         ('[lab]\nurl = "http://h:port/v1"\nmodel = "m"', "must be an address such as"),
@@ -106,6 +113,15 @@ def test_what_is_wrong_is_named_with_file_and_field(tmp_path: Path, text: str, t
         endpoints.configured()
     assert str(path) in str(error.value)
     assert "hunter2" not in str(error.value) and "sk-1" not in str(error.value)
+
+
+def test_a_variable_may_look_like_a_key_where_it_is_one_and_a_schema_may_name_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("hf_token_of_the_whole_group", "k")
+    schema = "[lab.extra.response_format.properties.password]\ntype = 'string'\n"
+    write(tmp_path, f'[lab]\nurl = "http://h/v1"\nmodel = "m"\nkey_env = "hf_token_of_the_whole_group"\n{schema}')
+    assert endpoints.configured()["lab"].key_env == "hf_token_of_the_whole_group"
 
 
 def test_the_documentation_has_a_file_that_can_be_read_and_names_each_field(tmp_path: Path) -> None:

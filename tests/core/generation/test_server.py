@@ -14,6 +14,7 @@ from core.errors import OvertonError
 from core.generation.base import Sample, Sampling
 from core.generation.endpoints import UNKNOWN_LIMIT, Endpoint
 from core.generation.server import ServerGenerator
+from core.generation.server_client import Failure
 from tests.core.generation.hostile import Request, Server, serving
 
 
@@ -236,6 +237,23 @@ def test_what_the_server_says_of_its_model(server: Server) -> None:
     configured = make(server, limit=50, revision="of May")
     configured.probe()
     assert (configured.limit, configured.revision) == (50, "of May")
+
+
+def test_a_server_that_is_busy_at_first_has_the_same_revision(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.models = {"data": [{"id": "served", "root": "o/r"}]}
+    busy, ask_for = [503, 429], ServerGenerator._models
+
+    async def models(self: ServerGenerator) -> Any:
+        if busy:
+            raise Failure("failed", f"failed with status {busy.pop()}")
+        return await ask_for(self)
+
+    monkeypatch.setattr(ServerGenerator, "_models", models)
+    generator = make(server)
+    generator.probe()
+    assert not busy and "(o/r)" in generator.revision
 
 
 @pytest.mark.parametrize("models", [None, [], {"data": 3}, {"data": [3, {"id": "served", "max_model_len": "many"}]}])
