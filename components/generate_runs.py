@@ -131,9 +131,8 @@ class Earlier:
 
     @property
     def complete(self) -> bool:
-        """Whether there is nothing to go on with: its samples and its dataset are there."""
-        enough = self.wanted is not None and self.past.samples >= self.wanted
-        return enough and self.past.name in state.workspace().names()
+        """Whether there is nothing to go on with: it became a dataset, which is still there."""
+        return self.past.dataset is not None and self.past.dataset in state.workspace().names()
 
     @property
     def ago(self) -> str:

@@ -18,7 +18,7 @@ TEXT, SOURCE = "generate_text", "generate_source"
 EXAMPLES = SHIPPED.parent / "docs" / "specs"
 LARGEST = 1_000_000  # bytes of a specification that an editor can still show
 _MEMO = "generate_memo"
-_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def refused(spec: bulk.Spec) -> list[str]:
 
 
 def _named(model: str) -> bool:
-    """Whether a model id is a name, and no path."""
+    """Whether a model id is a name, and no path: `owner/name` may also be a folder beside the program."""
     known = model in models.catalogue() or model.startswith("server:") or model in ("fake", "fake chat")
-    return known or (_HUB.fullmatch(model) is not None and not model.startswith("."))
+    return known or (_HUB.fullmatch(model) is not None and not model.startswith(".") and not Path(model).exists())
 
 
 def sentences(error: bulk.SpecError) -> list[str]:

@@ -3,6 +3,7 @@
     {"spec": its text, "folder": where its files lie}                                    each time a run begins
     {"cell": key, "system", "prompt_id", "context", "sampling", "model", "revision"}     before the first sample of it
     {"key", "system", "prompt_id", "sample", "seconds", and the fields of `core.generation.base.Sample`}
+    {"dataset": its name}                                                                when all samples became one
 
 `seconds` passed since the sample before it, or since generation began.
 """
@@ -60,6 +61,7 @@ def sample_row(key: str, system: str, prompt_id: str, number: int, made: Sample,
 class Past:
     """A run that a workspace keeps: the text of its latest specification, and how many samples its journal holds.
 
+    `dataset` is what its latest specification became, None where that is not over.
     `load_spec(past.text, folder=past.folder)` and `start` go on with it.
     """
 
@@ -68,6 +70,7 @@ class Past:
     folder: Path | None
     samples: int
     changed: datetime
+    dataset: str | None = None
 
 
 def past_runs(workspace: Workspace) -> list[Past]:
@@ -75,31 +78,40 @@ def past_runs(workspace: Workspace) -> list[Past]:
     found = []
     for path in (workspace.root / "runs").glob("bulk-*.journal"):
         try:
-            last, samples = _latest(path)
+            last, dataset, samples = _latest(path)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         except OSError:
             continue
         if last is not None:
             name = path.stem.removeprefix("bulk-").rpartition("-")[0]
             folder = Path(last["folder"]) if last.get("folder") else None
-            found.append(Past(name, last["spec"], folder, samples, changed))
+            found.append(Past(name, last["spec"], folder, samples, changed, dataset))
     return sorted(found, key=lambda past: past.changed, reverse=True)
 
 
-def _latest(path: Path) -> tuple[dict[str, Any] | None, int]:
-    """The row of the latest specification, and how many samples there are: a journal may hold a gigabyte of traces.
+def dataset_row(name: str) -> dict[str, Any]:
+    """The end of a run: the dataset that it became."""
+    return {"dataset": name}
 
-    Only rows of specifications are parsed; the others are known by how they begin, as `spec_row` and `sample_row` do.
+
+def _latest(path: Path) -> tuple[dict[str, Any] | None, str | None, int]:
+    """The row of the latest specification, the dataset that it became (if any), and how many samples there are.
+
+    A journal may hold a gigabyte of traces: only the rows of specifications and ends are parsed; the others are known
+    by how they begin, as `spec_row`, `sample_row` and `dataset_row` do.
     """
-    last, samples = None, 0
+    last, dataset, samples = None, None, 0
     with path.open("rb") as file:
         for line in file:
             samples += line.startswith(b'{"key"') and line.endswith(b"}\n")
-            if line.startswith(b'{"spec"'):
+            if line.startswith((b'{"spec"', b'{"dataset"')):
                 with suppress(ValueError):
                     row = json.loads(line)
-                    last = row if isinstance(row.get("spec"), str) else last
-    return last, samples
+                    if isinstance(row.get("spec"), str):
+                        last, dataset = row, None
+                    elif isinstance(row.get("dataset"), str):
+                        dataset = row["dataset"]
+    return last, dataset, samples
 
 
 @contextmanager
@@ -123,9 +135,9 @@ def locked(journal: Journal) -> Iterator[None]:
             raise OvertonError(
                 f"This run is going on already (process {holder}): wait for it or stop it, then try again."
             ) from error
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n".encode())
-        file.flush()
+        with suppress(OSError):  # a full disk does not say who holds it
+            file.truncate(0)
+            os.write(file.fileno(), f"{os.getpid()}\n".encode())
         yield
 
 

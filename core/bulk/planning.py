@@ -22,6 +22,7 @@ from core.workspace import Workspace
 
 # Samples of one context that take one turn in the queue of a model, so that other visitors get in between.
 LARGEST_BATCH = 64
+MOST_SAMPLES = 2_000_000  # of one run: each takes some hundred bytes of memory while it is planned
 
 Address = tuple[str, str, int]  # system, prompt_id, sample
 
@@ -170,6 +171,12 @@ def plan(
     `skip_too_long`: their samples then become errors of the dataset).
     """
     prompts = prompts_of_spec(spec, workspace)
+    total = len(prompts) * sum(system.samples for system in spec.systems)
+    if total > MOST_SAMPLES:
+        raise OvertonError(
+            f"{spec.name} asks for {total:,} samples, and a run makes at most {MOST_SAMPLES:,}: ask for fewer "
+            "samples or prompts, or make several specifications."
+        )
     cells = []
     for prompt in prompts:
         for system in spec.systems:

@@ -43,10 +43,21 @@ def _text_of(file: Path) -> str:
 def toml_of(text: str, file: object) -> dict[str, Any]:
     """A TOML text as a dictionary. Raises `OvertonError` that says where it goes wrong."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits raise a plain `ValueError`
         where = str(error).rstrip(".")
         raise OvertonError(f"{file} is not TOML: {where[:1].lower()}{where[1:]}.") from error
+    if _too_large(found):
+        raise OvertonError(f"{file} is not TOML: a whole number lies beyond 64 bits.")
+    return found
+
+
+def _too_large(value: Any) -> bool:
+    """Whether there is a whole number that TOML does not allow, though its reader does."""
+    if isinstance(value, int):
+        return not -(2**63) <= value < 2**63
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_too_large(one) for one in inner)
 
 
 def _table_rows(file: Path) -> Iterator[Mapping[str, Any]]:
@@ -134,4 +145,9 @@ def beside(folder: Path | None, file: str) -> Path:
         raise OvertonError(
             "Files can only be named in a specification that is a file itself: write [[prompt]] tables."
         )
-    return folder / file
+    found = folder / file
+    try:
+        found.exists()
+    except OSError as error:  # a name that no file can have
+        raise OvertonError(f"{file:.80} cannot be read: {reason_of(error)}.") from error
+    return found

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from core.errors import OvertonError
+from core.errors import OvertonError, reason_of
 from core.generation import pool
 from core.generation.base import Reads
 from core.generation.fake import FakeGenerator
@@ -50,7 +50,11 @@ def reader_of(model: str, server: Mapping[str, Any] | None = None) -> Reads:
         from core.generation.reader import read_tokens
         from core.models import locate
 
-        _READERS[model] = read_tokens(locate(model))
+        try:
+            found = locate(model)
+        except OSError as error:  # a path that no file can have, or that may not be looked at
+            raise OvertonError(f"The model {model:.80} cannot be read: {reason_of(error)}.") from error
+        _READERS[model] = read_tokens(found)
     return _READERS[model]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from core import jobs
 from core.bulk.engines import Done, Engine, engine_named
-from core.bulk.journal import journal_of, locked, sample_row, sample_rows, spec_row
+from core.bulk.journal import dataset_row, journal_of, locked, sample_row, sample_rows, spec_row
 from core.bulk.planning import Batch, Cell, Plan, plan
 from core.bulk.progress import Progress
 from core.bulk.result import assemble, save
@@ -86,6 +87,8 @@ def start(
             job.what = "writing the dataset"
             complete = assemble(made, sample_rows(run.journal), engine=chosen.name)
             run.dataset, run.was_there = save(workspace, *complete)
+            with suppress(OSError):  # the dataset is there all the same
+                run.journal.append(dataset_row(run.dataset))
 
     run.job = jobs.start(f"{spec.name}", work, lane=f"bulk {run.journal.path}", owner=owner)
     return run
@@ -104,8 +107,8 @@ def _generate(run: BulkRun, plan: Plan, engine: Engine, job: jobs.Job, owner: st
     """Let the engine make what is missing. Raises `OvertonError` where that ends before everything is there."""
     run.progress.begin(plan.counts(), left=plan.left)
     job.progress("generating", run.progress.done, plan.total)
-    run.journal.append(spec_row(plan.spec.text, plan.spec.folder))
     writer = _Writer(run, plan)
+    writer.append(spec_row(plan.spec.text, plan.spec.folder))
 
     def grow(batch: Batch, place: int, text: str, tokens: int) -> None:
         run.progress.grow((batch.system, batch.prompt_id, batch.samples[place]), tokens)
@@ -135,6 +138,16 @@ class _Writer:
         self._last = time.monotonic()
         self._failed: dict[str, list[str]] = {}
 
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Put a row on disk. Raises `OvertonError` where that refuses it."""
+        try:
+            self.run.journal.append(row)
+        except OSError as error:
+            raise OvertonError(
+                f"{self.run.journal.path} cannot be written ({reason_of(error)}): make room there, and the same "
+                "specification goes on from what is in it."
+            ) from error
+
     def write(self, done: Done) -> None:
         """Write one sample. Raises `OvertonError` where the disk refuses it or nothing but errors comes."""
         batch, sample = done.batch, done.sample
@@ -144,16 +157,10 @@ class _Writer:
             time.monotonic(),
         )
         row = sample_row(cell.key_of(number), *cell.place, number, sample, now - self._last)
-        try:
-            if cell.key not in self._begun:
-                self.run.journal.append(_head(cell))
-                self._begun.add(cell.key)
-            self.run.journal.append(row)
-        except OSError as error:
-            raise OvertonError(
-                f"{self.run.journal.path} cannot be written ({reason_of(error)}): make room there, and the same "
-                "specification goes on from what is in it."
-            ) from error
+        if cell.key not in self._begun:
+            self.append(_head(cell))
+            self._begun.add(cell.key)
+        self.append(row)
         self._last = now
         self.run.progress.add((*cell.place, number), sample.token_count, error=sample.error is not None)
         self._check(batch, sample)

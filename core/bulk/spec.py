@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def _spec(top: Table, folder: Path | None) -> Spec:
 
 
 def _repeated(names: list[str]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 # -- prompts ----------------------------------------------------------------------------------------------------

@@ -103,11 +103,16 @@ def _with_context(table: Table, folder: Path | None, system: System) -> System:
     if not known.takes_hint:
         table.wrong(f"has a hint, which the strategy {known.name!r} does not use.")
         return system
-    given = table.raw["hint"]
+    given, before = table.raw["hint"], len(table.problems)
+    hints: dict[str, str] = {}
     if isinstance(given, dict):
-        return replace(system, hints=table.attempt(lambda: hint_table(given, "hint"), {}))
-    file = table.get("hint", str, "")
-    return replace(system, hints=table.attempt(lambda: hints_of(beside(folder, file)), {}))
+        hints = table.attempt(lambda: hint_table(given, "hint"), hints)
+    else:
+        file = table.get("hint", str, "")
+        hints = table.attempt(lambda: hints_of(beside(folder, file)), hints)
+    if not hints and len(table.problems) == before:  # else it would go on as a system without hints
+        table.wrong("has a hint that holds none: give one for each prompt, or leave it out.")
+    return replace(system, hints=hints)
 
 
 def _with_server(table: Table, system: System, *, typed: bool) -> System:

@@ -22,7 +22,7 @@ def together(streams: Sequence[Callable[[Event], Iterator[T]]], cancel: Event) -
     """What all streams yield, each running in a thread of its own; a single one runs in this thread.
 
     A stream is called with an event on which it should end: it is set after `cancel`, when another stream has failed
-    (its error is raised here), and when nobody reads on. No thread is left behind.
+    (its error is raised here, after what the others had ready), and when nobody reads on. No thread is left behind.
     """
     if len(streams) == 1:
         yield from streams[0](cancel)
@@ -32,7 +32,7 @@ def together(streams: Sequence[Callable[[Event], Iterator[T]]], cancel: Event) -
     try:
         for thread in threads:
             thread.start()
-        running = len(threads)
+        running, failed = len(threads), list[BaseException]()
         while running:
             if cancel.is_set():
                 halt.set()
@@ -45,7 +45,10 @@ def together(streams: Sequence[Callable[[Event], Iterator[T]]], cancel: Event) -
                 continue
             running -= 1
             if item.error is not None:
-                raise item.error
+                failed.append(item.error)
+                halt.set()
+        if failed:
+            raise failed[0]
     finally:
         halt.set()
         for thread in threads:

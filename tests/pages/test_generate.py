@@ -329,6 +329,8 @@ def test_where_paths_are_off_no_text_can_name_a_file(open_app: Open, space: Work
     assert "Files can only be named" in app.error[0].value, "an edited example keeps no right to files"
     write(app, SPEC.replace('"fake"', '"/etc"'))
     assert "'/etc' is no model of the catalogue" in app.error[0].value.replace("\\", "")
+    write(app, SPEC.replace('"fake"', '"core/models"'))
+    assert "no hub id" in app.error[0].value, "a folder beside the program looks like a hub id"
     for name in ("owner/name", "gemma-3-270m", "server:lab"):
         write(app, SPEC.replace('"fake"', f'"{name}"'))
         assert not app.error, app.error[0].value

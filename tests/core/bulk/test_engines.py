@@ -139,3 +139,23 @@ def test_streams_end_when_nobody_reads_on() -> None:
 def test_streams_run_to_their_end() -> None:
     found = sorted(together([lambda halt: iter(range(100)), lambda halt: iter(range(100, 300))], Event()))
     assert found == list(range(300))
+
+
+def test_what_other_streams_had_ready_is_kept_when_one_fails() -> None:
+    paid = Event()
+
+    def fails(halt: Event) -> Iterator[int]:
+        yield 1
+        paid.wait(5)
+        raise OvertonError("refused")
+
+    def slow(halt: Event) -> Iterator[int]:
+        paid.set()
+        assert halt.wait(5), "it is told that another one has failed"
+        yield 2  # finished all the same
+
+    found: list[int] = []
+    with pytest.raises(OvertonError, match="refused"):
+        for one in together([fails, slow], Event()):
+            found.append(one)
+    assert sorted(found) == [1, 2]

@@ -145,3 +145,11 @@ def test_a_server_that_does_not_answer_is_asked_once_for_all_prompts(monkeypatch
         assert not reader_or_guess("server:gone").counts_exactly
         assert not reader_or_guess("m").counts_exactly
     assert asked.count("server:gone") == 1 and asked.count("m") == 5, "a model may have been fetched meanwhile"
+
+
+def test_more_samples_than_memory_holds_are_refused_before_anything_is_read(workspace: Workspace) -> None:
+    prompts = "".join(f'[[prompt]]\nid = "{k}"\ntext = "?"\n' for k in range(21))
+    system = '[[system]]\nname = "s"\nmodel = "fake"\nstrategy = "zero-shot"\n'
+    spec = bulk.load_spec(f'name = "huge"\nsamples = 100000\n{prompts}{system}')
+    with pytest.raises(OvertonError, match="asks for 2,100,000 samples"):
+        bulk.plan(spec, workspace)

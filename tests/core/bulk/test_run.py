@@ -313,3 +313,35 @@ def test_past_runs_can_be_gone_on_with_from_their_journal(workspace: Workspace, 
     assert {name: found.samples for name, found in past.items()} == {"trial": 16, "other one": 8}
     again = bulk.load_spec(past["trial"].text, folder=past["trial"].folder)
     assert again == bulk.load_spec(SPEC) and bulk.plan(again, workspace).lacking == 0
+
+
+def test_a_disk_that_is_full_from_the_beginning_is_a_sentence(go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Journal, row: Any) -> None:
+        raise OSError(28, "No space left on device", str(self.path))
+
+    monkeypatch.setattr(Journal, "append", full)
+    run = go()
+    assert run.job.state == "failed" and "no space left on device" in str(run.job.error)
+
+
+def test_the_journal_says_what_a_run_became_until_it_begins_again(workspace: Workspace, go: Go) -> None:
+    run = go()
+    (past,) = bulk.past_runs(workspace)
+    assert past.dataset == run.dataset == "trial"
+    edited = bulk.start(bulk.load_spec(SPEC.replace("seed = 7", "seed = 8")), workspace, engine=Stuck())
+    assert edited.job.thread is not None
+    edited.job.thread.join(10)
+    (past,) = bulk.past_runs(workspace)
+    assert (past.samples, past.dataset) == (16, None), "as many samples as before, and none of them counts"
+
+
+class Stuck(bulk.LocalEngine):
+    """Gives nothing."""
+
+    def run(self, *_: Any, **__: Any) -> Iterator[bulk.Done]:
+        yield from ()
+
+
+def test_a_model_with_a_name_that_no_folder_can_have_is_a_sentence(go: Go) -> None:
+    run = go(SPEC.replace('"fake"', f'"{"m" * 5000}"'))
+    assert run.job.state == "failed" and "file name too long" in str(run.job.error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,8 @@ def test_shared_sampling_holds_for_all_systems() -> None:
             f'name = "x"\n{PROMPT}{SYSTEM}examples = "plain"',
             ["examples, which the strategy 'zero-shot' does not use"],
         ),
+        (f'name = "x"\n{PROMPT}{SYSTEM}hint = {{}}', ["has a hint that holds none"]),
+        (f'name = "x"\nlimit = "3"\n{PROMPT}{SYSTEM}', ["limit that is not a whole number"]),
         (f'name = "x"\n{PROMPT}{SYSTEM}hint = {{ bike = "b" }}', ["'base' has no hint for the prompt 'tea'"]),
         (f'name = "x"\n{PROMPT}{SYSTEM}hint = "hints.toml"', ["only be named in a specification that is a file"]),
         (f'name = "x"\nprompts = "/etc/passwd"\n{SYSTEM}', ["only be named in a specification that is a file"]),
@@ -203,3 +206,39 @@ def test_a_visitor_may_type_a_server_only_where_that_is_switched_on(monkeypatch:
     monkeypatch.setenv("OVERTON_ALLOW_ENDPOINTS", "1")
     assert bulk.load_spec(text).systems[0].server is not None
     assert "operator's own" in sentences(text.replace(" }", ', key_env = "KEY" }'))[0]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "0x" + "f" * 5000, "[[{ a = 9223372036854775808 }]]"])
+def test_numbers_beyond_those_of_toml_are_one_sentence(number: str) -> None:
+    for field in ("seed", "samples", "sampling = { temperature = 1 }\ntitle"):
+        (found,) = sentences(f'name = "x"\n{field} = {number}\n{PROMPT}{SYSTEM}')
+        assert "is not TOML" in found and len(found) < 200
+    assert bulk.load_spec(f'name = "x"\nseed = 9223372036854775807\n{PROMPT}{SYSTEM}').seed == 2**63 - 1
+
+
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    for field in (f'prompts = "{"a" * 5000}"\n{SYSTEM}', f'{PROMPT}{SYSTEM}hint = "{"a" * 5000}.csv"'):
+        path.write_text(f'name = "x"\n{field}', encoding="utf-8")
+        with pytest.raises(bulk.SpecError, match="file name too long") as error:
+            bulk.load_spec(path)
+        assert len(error.value.sentences) == 1
+
+
+@pytest.mark.parametrize("content", ["prompt_id,hint\n", ""])
+def test_a_file_without_hints_does_not_make_a_system_without_hints(tmp_path: Path, content: str) -> None:
+    name = "hints.csv" if content else "hints.toml"
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "spec.toml").write_text(f'name = "x"\n{PROMPT}{SYSTEM}hint = "{name}"', encoding="utf-8")
+    with pytest.raises(bulk.SpecError, match="has a hint that holds none"):
+        bulk.load_spec(tmp_path / "spec.toml")
+
+
+def test_a_prompt_that_is_repeated_among_very_many_is_found_at_once(tmp_path: Path) -> None:
+    lines = [f"prompt {k}" for k in range(30_000)]
+    (tmp_path / "prompts.txt").write_text("\n".join([*lines, lines[7]]), encoding="utf-8")
+    (tmp_path / "spec.toml").write_text(f'name = "x"\nprompts = "prompts.txt"\n{SYSTEM}', encoding="utf-8")
+    begun = time.monotonic()
+    with pytest.raises(bulk.SpecError, match="occurs more than once"):
+        bulk.load_spec(tmp_path / "spec.toml")
+    assert time.monotonic() - begun < 4  # comparing each with each takes a minute
