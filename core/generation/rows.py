@@ -53,13 +53,18 @@ class Row:
 
     def _grow(self, token: int) -> None:
         if self._decoder is not None:
-            self.text += self._decoder.step(self._tokenizer._tokenizer, token) or ""
-        else:
-            self.text = self._decode().rstrip(_BROKEN)
+            try:
+                self.text += self._decoder.step(self._tokenizer._tokenizer, token) or ""
+                return
+            except Exception:
+                # A stray byte can break characters before it, which the library refuses to take back.
+                self._decoder = None
+        self.text = self._decode().rstrip(_BROKEN)
 
     def _decode(self) -> str:
         ids = self.ids[:-1] if self._ended else self.ids
-        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
+        # As the model said it: some tokenizers would take out spaces before marks, and stop strings with them.
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def shown(self) -> str:
         """The text so far, without what may turn out to be the beginning of a stop string."""
