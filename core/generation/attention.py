@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 NAME = "overton_shared"
+# What layers may look at, where a configuration says so; others (such as chunks) are not known here.
+KINDS = {"full_attention", "sliding_attention"}
 # Rows of a float32 product are padded to this many, so that a row's result does not depend on how many there are.
 _PAD = 16
 

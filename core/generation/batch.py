@@ -11,7 +11,7 @@ from core.generation.base import OnText, Sample
 from core.generation.loading import out_of_memory
 from core.generation.network import Cancelled, PlainNetwork, SharedNetwork
 from core.generation.rows import Row, numbers
-from core.generation.sampling import Sampler
+from core.generation.sampling import NoNumbers, Sampler
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,8 @@ def in_batches(
 def _sentence(error: Exception) -> str:
     if out_of_memory(error):
         return "There was not enough memory: shorten the context, or ask for fewer tokens."
+    if isinstance(error, NoNumbers):
+        return "The model gave no numbers to draw from: its weights are damaged, or its number format overflows here."
     return f"The computation failed ({type(error).__name__}); the log has the details."
 
 

@@ -6,6 +6,7 @@ what follows the common beginning is read again. Every sample draws from its own
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +85,7 @@ class LocalGenerator:
         """Free the memory of the model; it can count tokens afterwards, but no longer generate."""
         with self._lock:
             self._network = None
+            gc.collect()  # layers and network refer to each other: without it the weights would stay for a while
             if self.device == "cuda":
                 import torch
 
@@ -133,9 +135,19 @@ class LocalGenerator:
         """Yield one `Sample` per seed as they finish; see `core.generation.base.Generator`."""
         sampling.check()
         check_fits(self, context, sampling)
+        ids = self._begun(context)
+        if any(seed < 0 for seed in seeds):
+            raise OvertonError("A seed must be 0 or more.")
         rows = [Row(index, seed, sampling, self._tokenizer) for index, seed in enumerate(seeds)]
         with self._busy(cancel) as net:
-            yield from in_batches(net, self.encode(context), rows, self._ends, on_text)
+            yield from in_batches(net, ids, rows, self._ends, on_text)
+
+    def _begun(self, context: str) -> list[int]:
+        """The token ids of a context. Raises `OvertonError` for none: a model continues something."""
+        ids = self.encode(context)
+        if not ids:
+            raise OvertonError(f"The context is empty, and {self.model} has no token to begin with: write a context.")
+        return ids
 
     @contextmanager
     def _busy(self, cancel: Event | None) -> Iterator[Any]:
@@ -157,7 +169,7 @@ class LocalGenerator:
         Ids, log-probabilities and entropies (nats) of the tokens of each text; an empty text has none. Raises
         `TooLong` where context and text exceed the model's limit, and `OvertonError` where `cancel` is set.
         """
-        ids = self.encode(context)
+        ids = self._begun(context)
         wanted = [self._continuation(context, ids, text) for text in texts]
         longest = max(map(len, wanted), default=0)
         if len(ids) + longest > self.limit:

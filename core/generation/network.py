@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from threading import Event
 from typing import Any
 
-from core.generation.attention import NAME, Layers, SharedCache, attending, register
+from core.generation.attention import KINDS, NAME, Layers, SharedCache, attending, register
 from core.generation.contexts import Contexts
 
 # Logits of both ways may differ by this share of their standard deviation, for rounding in bfloat16.
@@ -155,14 +155,20 @@ def network(net: Any, limit: int) -> SharedNetwork | PlainNetwork:
     found: SharedNetwork | PlainNetwork = PlainNetwork(net, limit)
     try:
         expected = trial(found)
+        if set(getattr(net.config.get_text_config(), "layer_types", None) or ()) - KINDS:
+            return _ready(found, usual)
         net.set_attn_implementation(register())
         shared = SharedNetwork(net, limit)
         if net.config._attn_implementation == NAME and difference(trial(shared), expected) < _TOLERANCE:
             found = shared
     except Exception:  # whatever an architecture lacks, the library's own way is there
         log.info("%s cannot share a context", type(net).__name__, exc_info=True)
+    return _ready(found, usual)
+
+
+def _ready(found: SharedNetwork | PlainNetwork, usual: str) -> SharedNetwork | PlainNetwork:
     if isinstance(found, PlainNetwork):
-        net.set_attn_implementation(usual)
+        found.net.set_attn_implementation(usual)
     found.end()
     found.watch()
     return found

@@ -33,7 +33,8 @@ def is_built(model: str) -> bool:
 
 def use_generator(model: str, made: Generator) -> None:
     """Register a generator under a model id, for instance the fake one."""
-    _BUILT[model] = made
+    with _STATE:
+        _BUILT[model] = made
 
 
 @contextmanager
@@ -60,9 +61,10 @@ def generator(model: str) -> Generator:
             return made
         own = _LOCKS.setdefault(model, threading.Lock())
     with own, hold(model):  # only those who want this model wait for it
-        if model not in _BUILT:
-            _BUILT[model] = _build(model)
-        return _BUILT[model]
+        if (made := _BUILT.get(model)) is None:
+            made = _build(model)
+            use_generator(model, made)
+        return made
 
 
 def _build(model: str) -> Generator:

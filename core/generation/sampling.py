@@ -15,6 +15,10 @@ from core.generation.base import Sampling
 _BLOCK = 512  # the cumulative distribution is first searched by blocks of this many tokens
 
 
+class NoNumbers(ArithmeticError):
+    """A model gave logits that nothing can be drawn from, as half precision does where it overflows."""
+
+
 @dataclass(frozen=True)
 class Drawn:
     """One token per row, with what the model itself thought of it (before penalty, temperature and filters)."""
@@ -44,6 +48,7 @@ class Sampler:
         """Draw from `logits` (rows, vocabulary) with `numbers` (rows,) float64 from [0, 1).
 
         `seen` (rows, vocabulary) marks the tokens that were there already; only the repetition penalty needs it.
+        Raises `NoNumbers` for logits that are NaN or infinite.
         """
         import torch
 
@@ -59,7 +64,10 @@ class Sampler:
         torch.exp(shifted, out=chances)
         total = _total(chances)
         # Where a chance is 0 its logit may be -inf: their product counts as 0.
-        low = own.clamp_min(-1e4) if bool(own.amin().isinf()) else own
+        least = own.amin()
+        if bool(least.isnan()):
+            raise NoNumbers
+        low = own.clamp_min(-1e4) if bool(least.isinf()) else own
         mean = torch.linalg.vecdot(chances[:, :size], low).double() / total
         entropies = (total.log() - mean).clamp_min(0)
         tokens = self._choose(own, shifted, chances, top, numbers, seen)

@@ -38,7 +38,8 @@ def _batch(net: SharedNetwork | PlainNetwork, ids: Sequence[int], texts: Sequenc
     # What is padded comes after the text and is not looked at.
     padded = [[*text, *[text[-1]] * (longest - len(text))] for text in texts]
     first = net.read(ids)
-    logprobs, entropies = torch.empty(rows, longest), torch.empty(rows, longest)
+    # The type is given, since the default one is another while some model is being loaded.
+    logprobs, entropies = (torch.empty(rows, longest, dtype=torch.float32) for _ in range(2))
     logits = first[None].expand(rows, 1, -1)
     net.begin(rows)
     width = max(1, _TOKENS // rows)

@@ -55,6 +55,9 @@ SHARING: dict[str, Callable[[], Any]] = {
 }
 PLAIN: dict[str, Callable[[], Any]] = {
     "mamba": _config("MambaConfig", state_size=8),
+    "llama4": _config(
+        "Llama4TextConfig", head_dim=8, intermediate_size_mlp=48, num_local_experts=2, attention_chunk_size=32
+    ),
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,19 @@ def test_a_closed_generator_says_so_and_still_counts(tmp_path: Path) -> None:
         list(gone.generate("abc", [1], SAMPLING))
 
 
+def test_a_closed_generator_gives_its_memory_back_at_once(tmp_path: Path) -> None:
+    """Else room that is made for another model is not seen, and one model after the other would leave."""
+    closing = LocalGenerator(make(tmp_path), model="closing")
+    list(closing.generate("abc", [1], SAMPLING))
+    weights = weakref.ref(closing._network.net)
+    gc.disable()
+    try:
+        closing.close()
+        assert weights() is None
+    finally:
+        gc.enable()
+
+
 def test_two_threads_take_turns(tiny: LocalGenerator) -> None:
     whole, found = run(tiny, 6), {}
 
@@ -199,11 +214,41 @@ def say(tiny: LocalGenerator, text: str) -> None:
     net.step = lambda rows: next_one(len(rows), 1)
 
 
-def test_time_to_stop_is_short(tiny: LocalGenerator) -> None:
-    cancel = threading.Event()
-    threading.Timer(0.2, cancel.set).start()
-    long = Sampling(temperature=1.0, max_new_tokens=110)
-    while not cancel.is_set():
-        last = time.monotonic()
-        list(tiny.generate("abc", [1, 2], long, cancel=cancel))
-    assert time.monotonic() - last < 5
+@pytest.mark.parametrize("work", ["generate", "score"])
+def test_time_to_stop_is_less_than_a_second(tiny: LocalGenerator, work: str) -> None:
+    """With layers of a fifth of a second all of it would take half a minute."""
+    cancel, asked = threading.Event(), []
+    handles = [
+        layer.register_forward_pre_hook(lambda *_: time.sleep(0.2))
+        for layer in tiny._network.net.get_decoder().layers
+    ]
+
+    def stop() -> None:
+        asked.append(time.monotonic())
+        cancel.set()
+
+    threading.Timer(0.5, stop).start()
+    try:
+        if work == "generate":
+            long = Sampling(temperature=1.0, max_new_tokens=110)
+            samples = list(tiny.generate("abc", [1, 2], long, cancel=cancel))
+            assert {s.finish_reason for s in samples} == {"cancelled"}
+        else:
+            with pytest.raises(OvertonError, match="stopped"):
+                tiny.score("abc", ["abc" * 10] * (16 * 40), cancel=cancel)
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert time.monotonic() - asked[0] < 1
+
+
+def test_logits_that_are_no_numbers_are_an_error_in_a_sentence(
+    tiny: LocalGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = tiny._network
+    usual = net.step
+    monkeypatch.setattr(net, "step", lambda ids: usual(ids) * float("nan"))
+    for settings in ({"temperature": 0}, {"temperature": 1.0}, {"temperature": 1.0, "top_p": 0.9}):
+        samples = run(tiny, 2, Sampling(max_new_tokens=8, **settings))
+        assert [(s.finish_reason, s.token_count) for s in samples] == [("error", 1)] * 2
+        assert all(s.error is not None and "no numbers" in s.error for s in samples)

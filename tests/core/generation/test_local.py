@@ -102,6 +102,26 @@ def test_a_context_over_the_limit_is_refused_with_both_counts(tiny: LocalGenerat
         list(tiny.generate("a" * 200, [1], Sampling(max_new_tokens=16)))
 
 
+def test_a_context_of_exactly_the_limit_is_read(tiny: LocalGenerator) -> None:
+    (sample,) = tiny.generate("a" * 111, [5], Sampling(temperature=1.0, max_new_tokens=16))
+    assert sample.finish_reason in ("stop", "length") and sample.token_count > 0
+    with pytest.raises(OvertonError, match="113 tokens and 16 more"):
+        list(tiny.generate("a" * 112, [5], Sampling(max_new_tokens=16)))
+
+
+def test_what_cannot_begin_is_one_sentence(tiny: LocalGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OvertonError, match="seed must be 0"):
+        list(tiny.generate("abc", [1, -1], Sampling(max_new_tokens=2)))
+    assert list(tiny.generate("abc", [], Sampling(max_new_tokens=2))) == []
+    assert [s.seed for s in tiny.generate("abc", [2**70], Sampling(max_new_tokens=2))] == [2**70]
+    assert next(iter(tiny.generate("", [1], Sampling(max_new_tokens=2)))).token_count > 0, "it begins with its BOS"
+    monkeypatch.setattr(tiny._reader, "_adds_bos", False)
+    with pytest.raises(OvertonError, match="context is empty"):
+        list(tiny.generate("", [1], Sampling(max_new_tokens=2)))
+    with pytest.raises(OvertonError, match="context is empty"):
+        tiny.score("", ["abc"])
+
+
 def test_exactly_one_bos(tmp_path: Path) -> None:
     chat = LocalGenerator(make(tmp_path, chat=True), model="tiny chat")
     context = chat.chat_context("hi")

@@ -57,6 +57,19 @@ def test_scores_do_not_depend_on_the_batch(tiny: LocalGenerator) -> None:
         assert alone.logprobs == pytest.approx(trace.logprobs, abs=0.05)
 
 
+def test_scores_are_exact_while_another_model_is_being_loaded(tiny: LocalGenerator) -> None:
+    """Loading changes the number format that all threads of the process use where they do not say which."""
+    import torch
+
+    alone = tiny.score("abc", TEXTS)
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        assert tiny.score("abc", TEXTS) == alone
+    finally:
+        torch.set_default_dtype(usual)
+
+
 def test_the_generator_said_the_same_while_sampling(tiny: LocalGenerator) -> None:
     samples = list(tiny.generate("abc", [1, 2, 3], Sampling(temperature=0.8, top_p=0.9, max_new_tokens=20)))
     traces = tiny.score("abc", [tiny._tokenizer.decode(s.tokens.ids) for s in samples if s.tokens])
