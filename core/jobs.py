@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,34 +77,43 @@ class _Lane:
         self._holder: int | None = None
         self._tickets = itertools.count()
         self._served: dict[str, int] = {}
+        self._places: dict[int, int] = {}  # by ticket; 0 is next
 
-    def _order(self) -> list[int]:
-        """The waiting tickets in the order in which they will be served."""
-        waiting, served, order = dict(self._waiting), dict(self._served), []
-        now = max(served.values(), default=0)
-        while waiting:
-            ticket = min(waiting, key=lambda t: (served.get(waiting[t], -1), t))
+    def _line_up(self) -> None:
+        """Say who comes when; done once for every change, since all who wait ask for their place all the time."""
+        tickets: dict[str, deque[int]] = {}
+        for ticket, owner in self._waiting.items():
+            tickets.setdefault(owner, deque()).append(ticket)
+        heads = [(self._served.get(owner, -1), own.popleft(), owner) for owner, own in tickets.items()]
+        heapq.heapify(heads)
+        now = max(self._served.values(), default=0)
+        self._places = {}
+        while heads:
+            _, ticket, owner = heapq.heappop(heads)
             now += 1
-            served[waiting.pop(ticket)] = now
-            order.append(ticket)
-        return order
+            self._places[ticket] = len(self._places)
+            if tickets[owner]:
+                heapq.heappush(heads, (now, tickets[owner].popleft(), owner))
 
     def enter(self, job: Job, owner: str) -> int | None:
         """Wait for the lane; None where the job was asked to stop before its turn came."""
         with self._turn:
             ticket = next(self._tickets)
             self._waiting[ticket] = owner
-            while self._holder is not None or self._order()[0] != ticket:
+            self._line_up()
+            while self._holder is not None or self._places[ticket]:
                 if job.cancel.is_set():
                     del self._waiting[ticket]
+                    self._line_up()
                     self._turn.notify_all()
                     return None
-                before = self._order().index(ticket) + (self._holder is not None)
+                before = self._places[ticket] + (self._holder is not None)
                 job.what = f"waiting, {before} before this one"
                 self._turn.wait(0.2)
             del self._waiting[ticket]
             self._holder = ticket
             self._served[owner] = max(self._served.values(), default=0) + 1
+            self._line_up()
             return ticket
 
     def leave(self) -> None:

@@ -114,6 +114,21 @@ def test_owners_take_turns_in_a_lane() -> None:
     assert order == ["ben 1", "ann 2", "ben 2", "ann 3", "ann 4"]
 
 
+def test_a_long_queue_moves_on_quickly() -> None:
+    release = threading.Event()
+    first = jobs.start("first", lambda job: release.wait(10), lane="t9")
+    while first.state != "running":
+        time.sleep(0.005)
+    waiting = [jobs.start(str(k), lambda job: None, lane="t9", owner=f"visitor {k % 20}") for k in range(200)]
+    began = time.monotonic()
+    release.set()
+    for job in waiting:
+        assert job.thread is not None
+        job.thread.join(60)
+    assert {job.state for job in waiting} == {"done"}
+    assert time.monotonic() - began < 4
+
+
 def test_a_long_job_takes_a_turn_for_each_batch_and_lets_others_in_between() -> None:
     order: list[str] = []
     second = threading.Event()
