@@ -72,14 +72,15 @@ def samples_view(run: lab.Run) -> None:
     """The samples as text: finished ones, and those that are still growing."""
     for index in range(len(run.spec.seeds)):
         sample = run.samples.get(index)
-        if sample is None and index not in run.growing:
+        grown = run.growing.get(index)  # asked once: the run goes on meanwhile
+        if sample is None and grown is None:
             continue
         with st.container(border=True, gap="xsmall"):
             if sample is not None:
                 st.caption(_sample_line(sample))
                 body(sample.text)
-            else:
-                text, tokens = run.growing[index]
+            elif grown is not None:
+                text, tokens = grown
                 st.caption(f"sample {index} · {tokens} tokens · growing …")
                 body(text or " ")
 

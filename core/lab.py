@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core import jobs, traces
 from core.columns import storable
 from core.dataset import Dataset
-from core.errors import OvertonError
+from core.errors import OvertonError, reason_of
 from core.generation import pool
 from core.generation.base import Generator, Sample, Sampling
 from core.generation.journal import Journal
@@ -117,7 +117,7 @@ def start_run(
         context = spec.context or made.chat_context(spec.prompt)
         run.spec = replace(spec, context=context)
         head = {"run": run.run_id, "created": created, "revision": made.revision}
-        journal.append({**head, "spec": run.spec.as_dict()})
+        _keep(journal, {**head, "spec": run.spec.as_dict()})
         job.progress("reading the context", 0, len(spec.seeds))
 
         def on_text(index: int, text: str, tokens: int) -> None:
@@ -125,7 +125,7 @@ def start_run(
             job.what = "generating"
 
         for sample in made.generate(context, spec.seeds, spec.sampling, cancel=job.cancel, on_text=on_text):
-            journal.append({"sample": sample.as_dict()})
+            _keep(journal, {"sample": sample.as_dict()})
             run.samples[sample.index] = sample
             run.growing.pop(sample.index, None)
             if encoder is not None and sample.text.strip():
@@ -134,6 +134,16 @@ def start_run(
 
     run.job = jobs.start(f"{len(spec.seeds)} samples of {spec.model}", work, lane=pool.lane(spec.model), owner=owner)
     return run
+
+
+def _keep(journal: Journal, row: Mapping[str, Any]) -> None:
+    try:
+        journal.append(row)
+    except OSError as error:
+        raise OvertonError(
+            f"The run cannot be kept in {journal.path.parent} ({reason_of(error)}): free some space there, then run "
+            "it again. What is shown above was kept."
+        ) from error
 
 
 def _unless_stopped(build: Callable[[], Generator], cancel: threading.Event) -> Generator | None:

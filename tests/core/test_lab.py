@@ -14,6 +14,7 @@ from core.dataset import Dataset
 from core.errors import OvertonError
 from core.generation.base import Sampling
 from core.generation.fake import FakeGenerator
+from core.generation.journal import Journal
 from core.prompting import STOP, Example
 from core.workspace import Workspace
 
@@ -99,6 +100,25 @@ def test_a_failure_leaves_the_finished_samples(workspace: Workspace) -> None:
     assert run.job is not None and run.job.error == "The model ran out of memory: ask for fewer samples."
     assert len(run.samples) == 1
     assert len(lab.load_runs(workspace)[0].samples) == 1
+
+
+def test_a_full_disk_is_one_sentence_and_what_was_kept_stays(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = Journal.append
+    written: list[Any] = []
+
+    def append(self: Journal, row: Any) -> None:
+        if len(written) == 3:
+            raise OSError(28, "No space left on device", str(self.path))
+        written.append(row)
+        usual(self, row)
+
+    monkeypatch.setattr(Journal, "append", append)
+    run = finish(lab.start_run(workspace, spec(), build=fake()))
+    assert run.job is not None and run.job.state == "failed"
+    assert "no space left on device" in str(run.job.error)
+    assert len(run.samples) == len(lab.load_runs(workspace)[0].samples) == 2
 
 
 def test_a_context_that_does_not_fit_is_one_sentence(workspace: Workspace) -> None:
