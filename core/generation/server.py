@@ -128,11 +128,15 @@ class ServerGenerator:
                     break
 
     def _revision(self, said: str) -> str:
-        """What is known of the model behind the endpoint, and what of its settings changes texts."""
+        """What is known of the model behind the endpoint, and what of its settings changes texts.
+
+        The model is named also where the operator tells a revision: the endpoint may serve another one tomorrow.
+        """
         there = self.endpoint
+        said = f" ({there.revision})" if there.revision else said
         extra = f", with {json.dumps(dict(there.extra), default=str)}" if there.extra else ""
         seeds = "" if there.seeds else ", seeds not sent"
-        return (there.revision or f"{there.model}{said} at {there.host}") + extra + seeds
+        return f"{there.model}{said} at {there.host}{extra}{seeds}"
 
     async def _asked(self) -> Any:
         """The answer to GET /models, asked for again where the server is busy.

@@ -236,7 +236,9 @@ def test_what_the_server_says_of_its_model(server: Server) -> None:
     assert (generator.limit, generator.revision) == (777, f"served (o/r) at {host}")
     configured = make(server, limit=50, revision="of May")
     configured.probe()
-    assert (configured.limit, configured.revision) == (50, "of May")
+    assert (configured.limit, configured.revision) == (50, f"served (of May) at {host}")
+    other = ServerGenerator(Endpoint("e", server.url, "another", revision="of May"))
+    assert other.revision != configured.revision, "an endpoint with another model reuses nothing"
 
 
 def test_a_server_that_is_busy_at_first_has_the_same_revision(
