@@ -60,8 +60,9 @@ def _sentence(error: Exception) -> str:
 def _fitting(net: SharedNetwork | PlainNetwork, ids: Sequence[int], row: Row) -> int:
     """How many rows fit into half of the free memory: their tails, and four times their logits for sampling."""
     config = net.net.config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    queries = getattr(config, "num_attention_heads", None) or 1  # none where there is no attention, as in Mamba
+    heads = getattr(config, "num_key_value_heads", None) or queries
+    size = getattr(config, "head_dim", None) or config.hidden_size // queries
     tokens = row.sampling.max_new_tokens + (len(ids) if isinstance(net, PlainNetwork) else 0)
     needed = config.num_hidden_layers * 2 * heads * size * 4 * tokens + config.vocab_size * 4 * 4
     return max(1, memory.available(str(net.net.device.type)) // 2 // int(needed))

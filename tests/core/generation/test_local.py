@@ -10,7 +10,7 @@ import pytest
 from core.errors import OvertonError
 from core.generation.base import Sampling
 from core.generation.local import LocalGenerator
-from tests.core.generation.tiny import make
+from tests.core.generation.tiny import SIZE, make
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,17 @@ def test_what_cannot_begin_is_one_sentence(tiny: LocalGenerator, monkeypatch: py
         list(tiny.generate("", [1], Sampling(max_new_tokens=2)))
     with pytest.raises(OvertonError, match="context is empty"):
         tiny.score("", ["abc"])
+
+
+def test_a_model_without_attention_generates(tmp_path: Path) -> None:
+    from transformers import MambaConfig
+
+    size = {"vocab_size": SIZE, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
+    mamba = LocalGenerator(make(tmp_path, config=MambaConfig(**size, eos_token_id=1)), model="mamba")
+    settings = Sampling(temperature=1.0, max_new_tokens=12)
+    together = list(mamba.generate("abc", [1, 2, 3], settings))
+    assert sorted(s.index for s in together) == [0, 1, 2] and all(s.error is None for s in together)
+    assert {s.finish_reason for s in together} <= {"stop", "length"}
 
 
 def test_exactly_one_bos(tmp_path: Path) -> None:

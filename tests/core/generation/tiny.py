@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 WORDS = [chr(c) for c in range(ord("a"), ord("z") + 1)] + [" ", ".", "\n", "`", "#", "é", "?", ":"]
+SIZE = 3 + len(WORDS)
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<{{ message['role'] }}> {{ message['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<assistant> {% endif %}"
 )
 
 
-def make(folder: Path, *, chat: bool = False, seed: int = 0, byte_level: bool = False) -> Path:
-    """Write the model to `folder` in the format of transformers and return it; `byte_level` has one token a byte."""
+def make(folder: Path, *, chat: bool = False, seed: int = 0, byte_level: bool = False, config: Any = None) -> Path:
+    """Write the model to `folder` in the format of transformers and return it; `byte_level` has one token a byte.
+
+    `config` is for a model of another architecture, with a vocabulary of `SIZE`.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
     words = sorted(pre_tokenizers.ByteLevel.alphabet()) if byte_level else WORDS
     vocabulary = {token: k for k, token in enumerate(["<bos>", "<eos>", "<unk>", *words])}
@@ -38,7 +43,7 @@ def make(folder: Path, *, chat: bool = False, seed: int = 0, byte_level: bool = 
     if chat:
         tokenizer.chat_template = TEMPLATE
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = config or LlamaConfig(
         vocab_size=len(vocabulary),
         hidden_size=32,
         intermediate_size=64,
@@ -50,6 +55,6 @@ def make(folder: Path, *, chat: bool = False, seed: int = 0, byte_level: bool = 
         eos_token_id=1,
         initializer_range=0.4,
     )
-    LlamaForCausalLM(config).save_pretrained(folder)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
