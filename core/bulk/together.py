@@ -27,8 +27,8 @@ def together(streams: Sequence[Callable[[Event], Iterator[T]]], cancel: Event) -
     if len(streams) == 1:
         yield from streams[0](cancel)
         return
-    halt, box = Event(), Queue[T | _Ended[T]](maxsize=64)
-    threads = [threading.Thread(target=_fill, args=(stream, halt, box), daemon=True) for stream in streams]
+    halt, alone, box = Event(), Event(), Queue[T | _Ended[T]](maxsize=64)
+    threads = [threading.Thread(target=_fill, args=(stream, halt, alone, box), daemon=True) for stream in streams]
     try:
         for thread in threads:
             thread.start()
@@ -51,29 +51,30 @@ def together(streams: Sequence[Callable[[Event], Iterator[T]]], cancel: Event) -
             raise failed[0]
     finally:
         halt.set()
+        alone.set()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
 
 
-def _fill(stream: Callable[[Event], Iterator[T]], halt: Event, box: Queue[T | _Ended[T]]) -> None:
+def _fill(stream: Callable[[Event], Iterator[T]], halt: Event, alone: Event, box: Queue[T | _Ended[T]]) -> None:
     error: BaseException | None = None
     try:
         for item in stream(halt):
-            if not _put(item, halt, box):
+            if not _put(item, alone, box):
                 return
     except BaseException as raised:  # raised again where somebody reads
         error = raised
-    _put(_Ended(error), halt, box)
+    _put(_Ended(error), alone, box)
 
 
-def _put(item: T | _Ended[T], halt: Event, box: Queue[T | _Ended[T]]) -> bool:
-    """Put an item, unless nobody takes it any more."""
+def _put(item: T | _Ended[T], alone: Event, box: Queue[T | _Ended[T]]) -> bool:
+    """Put an item, unless nobody takes it any more: a reader may be slow after a stop, and still reads all."""
     while True:
         try:
             box.put(item, timeout=0.1)
         except Full:
-            if halt.is_set():
+            if alone.is_set():
                 return False
         else:
             return True

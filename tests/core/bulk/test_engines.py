@@ -159,3 +159,21 @@ def test_what_other_streams_had_ready_is_kept_when_one_fails() -> None:
         for one in together([fails, slow], Event()):
             found.append(one)
     assert sorted(found) == [1, 2]
+
+
+def test_a_slow_reader_still_gets_all_that_was_ready_when_it_was_stopped() -> None:
+    made: list[int] = []
+
+    def stream(halt: Event) -> Iterator[int]:
+        while not halt.is_set():
+            made.append(0)
+            yield 0
+
+    cancel, found = Event(), 0
+    for _ in together([stream] * 16, cancel):
+        if not found:
+            cancel.set()
+            time.sleep(0.3)  # the queue is full, and all streams wait to put something
+        found += 1
+        time.sleep(0.03)
+    assert found == len(made)
