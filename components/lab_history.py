@@ -20,7 +20,8 @@ def controls(loaded: state.Loaded, spec: lab.Spec) -> None:
         fetching.offer(wanted, "To generate here, the base model is needed. It will be fetched once:")
         return
     warm_up(spec.model)
-    if spec.model in _warming() and not pool.is_built(spec.model):
+    # A model that was loaded and has left the memory since is loaded again by the next run.
+    if spec.model in _warming() and not pool.is_built(spec.model) and _warming()[spec.model].state != "done":
         st.fragment(_until_loaded, run_every=1.0)(spec.model)
     run = lab_run.current_run()
     with st.container(horizontal=True):
@@ -55,7 +56,7 @@ def warm_up(model: str) -> None:
 def _until_loaded(model: str) -> None:
     """Say that the model is being loaded; the page is drawn anew, with the count of tokens, when it is there."""
     job = _warming()[model]
-    if pool.is_built(model):
+    if pool.is_built(model) or job.state == "done":
         st.rerun()
     elif job.error:
         st.error(literal(job.error, 600), icon=":material/error:")
