@@ -92,6 +92,7 @@ class _Together:
         import torch
 
         try:
+            self.net.check()  # a context that is remembered needs no forward pass
             with torch.inference_mode():
                 logits = self._begin()
             while True:

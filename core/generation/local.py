@@ -17,7 +17,7 @@ from core.errors import OvertonError, TooLong
 from core.generation import loading, memory
 from core.generation.base import OnText, Sample, Sampling, TokenTrace, check_fits
 from core.generation.batch import in_batches
-from core.generation.network import network
+from core.generation.network import Cancelled, network
 from core.generation.reader import TokenReader
 from core.generation.rows import Row
 from core.generation.scoring import score
@@ -139,8 +139,11 @@ class LocalGenerator:
         if any(seed < 0 for seed in seeds):
             raise OvertonError("A seed must be 0 or more.")
         rows = [Row(index, seed, sampling, self._tokenizer) for index, seed in enumerate(seeds)]
-        with self._busy(cancel) as net:
-            yield from in_batches(net, ids, rows, self._ends, on_text)
+        try:
+            with self._busy(cancel) as net:
+                yield from in_batches(net, ids, rows, self._ends, on_text)
+        except Cancelled:
+            yield from [row.sample("cancelled") for row in rows]
 
     def _begun(self, context: str) -> list[int]:
         """The token ids of a context. Raises `OvertonError` for none: a model continues something."""
@@ -151,8 +154,11 @@ class LocalGenerator:
 
     @contextmanager
     def _busy(self, cancel: Event | None) -> Iterator[Any]:
-        """The network for one piece of work at a time."""
-        with self._lock:
+        """The network for one piece of work at a time. Raises `Cancelled` for one that is stopped while it waits."""
+        while not self._lock.acquire(timeout=0.1):
+            if cancel is not None and cancel.is_set():
+                raise Cancelled
+        try:
             net = self._network
             if net is None:
                 raise OvertonError(f"{self.model} has left the memory to make room for another model: start again.")
@@ -162,6 +168,8 @@ class LocalGenerator:
             finally:
                 net.cancel = None
                 net.end()
+        finally:
+            self._lock.release()
 
     def score(self, context: str, texts: Sequence[str], *, cancel: Event | None = None) -> list[TokenTrace]:
         """What the model thinks of given texts after a context: one trace a text, teacher-forced, in batches.
@@ -177,8 +185,11 @@ class LocalGenerator:
                 f"The context has {len(ids)} tokens and the longest text {longest} more, but {self.model} reads at "
                 f"most {self.limit}: shorten one of them."
             )
-        with self._busy(cancel) as net:
-            return score(net, ids, wanted)
+        try:
+            with self._busy(cancel) as net:
+                return score(net, ids, wanted)
+        except Cancelled as stopped:
+            raise OvertonError("Scoring was stopped before it was done.") from stopped
 
     def _continuation(self, context: str, ids: list[int], text: str) -> list[int]:
         """The ids of `text` as they follow the context, or by themselves where the border falls inside a token."""

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):
-    """Raised inside a forward pass when the user asked to stop."""
+    """The user asked to stop; also raised inside a forward pass."""
 
 
 class _Network:
@@ -42,9 +42,10 @@ class _Network:
     def watch(self) -> None:
         """Look for `cancel` before every layer: one forward pass of a large model may take longer than a second."""
         for layer in _decoder_layers(self.net):
-            layer.register_forward_pre_hook(self._check)
+            layer.register_forward_pre_hook(self.check)
 
-    def _check(self, *_: Any) -> None:
+    def check(self, *_: Any) -> None:
+        """Raise `Cancelled` where the user asked to stop."""
         if self.cancel is not None and self.cancel.is_set():
             raise Cancelled
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.errors import OvertonError
 from core.generation.base import TokenTrace
-from core.generation.network import Cancelled, PlainNetwork, SharedNetwork
+from core.generation.network import PlainNetwork, SharedNetwork
 
 _ROWS = 16
 # Tokens of all rows in one forward pass: each needs logits for the whole vocabulary.
@@ -15,19 +14,17 @@ _TOKENS = 256
 
 
 def score(net: SharedNetwork | PlainNetwork, ids: Sequence[int], texts: Sequence[Sequence[int]]) -> list[TokenTrace]:
-    """One trace for each of `texts` (token ids) after the context `ids`. Raises `OvertonError` when stopped."""
+    """One trace for each of `texts` (token ids) after the context `ids`. Raises `Cancelled` when stopped."""
     import torch
 
     order = sorted(range(len(texts)), key=lambda k: len(texts[k]))  # rows of one batch have similar lengths
     found: dict[int, TokenTrace] = {k: TokenTrace() for k in order if not texts[k]}
     order = [k for k in order if texts[k]]
-    try:
-        with torch.inference_mode():
-            for start in range(0, len(order), _ROWS):
-                group = order[start : start + _ROWS]
-                found.update(zip(group, _batch(net, ids, [texts[k] for k in group]), strict=True))
-    except Cancelled as stopped:
-        raise OvertonError("Scoring was stopped before it was done.") from stopped
+    with torch.inference_mode():
+        for start in range(0, len(order), _ROWS):
+            net.check()  # texts of one token need no forward pass
+            group = order[start : start + _ROWS]
+            found.update(zip(group, _batch(net, ids, [texts[k] for k in group]), strict=True))
     return [found[k] for k in range(len(texts))]
 
 

@@ -134,12 +134,33 @@ def test_stop_comes_through_inside_a_forward_pass(tiny: LocalGenerator) -> None:
     assert all(s.text for s in samples)
 
 
-def test_a_run_that_is_stopped_before_it_began_says_so(tiny: LocalGenerator) -> None:
+@pytest.mark.parametrize("remembered", [False, True])
+def test_a_run_that_is_stopped_before_it_began_says_so(
+    tiny: LocalGenerator, monkeypatch: pytest.MonkeyPatch, remembered: bool
+) -> None:
     cancel = threading.Event()
     cancel.set()
     tiny._network.contexts.clear()
+    if remembered:
+        run(tiny, 1, context="abc" * 20)
+    monkeypatch.setattr(batch, "MOST_ROWS", 2)
     samples = list(tiny.generate("abc" * 20, [1, 2, 3], SAMPLING, cancel=cancel))
     assert [(s.text, s.finish_reason, s.token_count) for s in samples] == [("", "cancelled", 0)] * 3
+    with pytest.raises(OvertonError, match="stopped"):
+        tiny.score("abc" * 20, ["a"], cancel=cancel)
+
+
+def test_stop_does_not_wait_for_the_work_of_others(tiny: LocalGenerator) -> None:
+    cancel = threading.Event()
+    threading.Timer(0.2, cancel.set).start()
+    began = time.monotonic()
+    with tiny._busy(None):
+        samples = list(tiny.generate("abc", [1, 2], SAMPLING, cancel=cancel))
+        assert [(s.finish_reason, s.token_count) for s in samples] == [("cancelled", 0)] * 2
+        with pytest.raises(OvertonError, match="stopped"):
+            tiny.score("abc", ["a"], cancel=cancel)
+    assert time.monotonic() - began < 1.2
+    assert {s.finish_reason for s in run(tiny, 3)} <= {"stop", "length"}, "the others are done, and it works on"
 
 
 def test_a_closed_generator_says_so_and_still_counts(tmp_path: Path) -> None:
