@@ -86,6 +86,45 @@ def measure(generator: LocalGenerator, samples: int, tokens: int) -> list[dict[s
     return rows
 
 
+def against_library(
+    generator: LocalGenerator, folder: str, contexts: Sequence[str], sampling: Sampling, *, dtype: str
+) -> dict[str, Any]:
+    """Greedy texts of the generator against `generate` of transformers with the same weights in the same format.
+
+    The log-probabilities of both are compared as long as their tokens are equal.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    net: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to(getattr(torch, dtype)).eval()
+    equal_texts, shares, largest = 0, [], 0.0
+    for context in contexts:
+        ids = torch.tensor([generator.encode(context)])
+        made = net.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            max_new_tokens=sampling.max_new_tokens,
+            output_scores=True,
+            return_dict_in_generate=True,
+        )
+        theirs = made.sequences[0, ids.shape[1] :].tolist()
+        (own,) = run(generator, context, [0], sampling)
+        assert own.tokens is not None
+        same = next((k for k, (a, b) in enumerate(zip(own.tokens.ids, theirs, strict=False)) if a != b), len(theirs))
+        equal_texts += list(own.tokens.ids) == theirs
+        shares.append(same / len(theirs))
+        for token, scores, logprob in zip(theirs[:same], made.scores, own.tokens.logprobs, strict=False):
+            expected = float(scores[0].float().log_softmax(-1)[token])
+            largest = max(largest, abs(expected - logprob))
+    return {
+        "texts": len(contexts),
+        "equal": equal_texts,
+        "tokens_before_parting": sum(shares) / len(shares),
+        "largest_logprob_difference": largest,
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
