@@ -177,8 +177,8 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
     """The text that will be sent, with its token count against the limit of the model."""
     words = len(context.split())
     counted = f"{words} words"
-    if pool.is_built(model):
-        made = pool.generator(model)
+    made = pool.built(model)
+    if made is not None:
         tokens = made.count_tokens(context)
         exact = getattr(made, "counts_exactly", True)
         of = f" of {made.limit}" if made.limit < UNKNOWN_LIMIT else ""
@@ -196,7 +196,7 @@ def context_view(model: str, context: str, sampling: Sampling) -> None:
 
 def _memory_line(model: str) -> None:
     """What the model holds in memory, where it runs on this machine."""
-    held = getattr(pool.generator(model), "held", None) if pool.is_built(model) else None
+    held = getattr(pool.built(model), "held", None)
     if held is None:
         return
     kept = held()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from core.commands import printable
 from core.errors import OvertonError, reason_of
+from core.generation import endpoints
 from core.workspace import Workspace
 
 # Each module has `add(subparsers)`, which adds one or more commands and sets `run(args, workspace) -> int`.
@@ -33,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a dash shows a question mark
     args = parser().parse_args(argv)
     try:
-        return int(args.run(args, Workspace(args.workspace)))
+        workspace = Workspace(args.workspace)
+        endpoints.look_in(workspace.root if args.workspace else None)
+        return int(args.run(args, workspace))
     except OvertonError as error:
         return _failed(str(error))
     except BrokenPipeError:
@@ -43,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+    finally:
+        endpoints.look_in(None)
 
 
 def _failed(what: str) -> int:

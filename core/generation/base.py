@@ -31,8 +31,8 @@ class Sampling:
 
     def check(self) -> Sampling:
         """Return these parameters, or raise `OvertonError` that names the one out of range."""
-        if not 0 <= self.temperature <= 5:
-            raise OvertonError("The temperature must lie between 0 and 5.")
+        if not (self.temperature == 0 or 0.01 <= self.temperature <= 5):
+            raise OvertonError("The temperature must be 0 (the likeliest token), or lie between 0.01 and 5.")
         if not 0 < self.top_p <= 1:
             raise OvertonError("top_p must lie above 0 and not above 1.")
         if self.top_k < 0:

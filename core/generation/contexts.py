@@ -52,9 +52,9 @@ class Contexts:
             if shared > common:
                 best, common = entry, shared
         start = min(common, len(ids) - 1) // self.block * self.block
-        layers = best.layers.fork(start, len(ids)) if best and start else Layers(len(ids))
         self.reused = start
         self._make_room(layers_size(best, len(ids)))
+        layers = best.layers.fork(start, len(ids)) if best and start else Layers(len(ids))
         logits = None
         for begin in range(start, len(ids), self.block):
             block = ids[begin : begin + self.block]

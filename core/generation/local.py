@@ -141,7 +141,7 @@ class LocalGenerator:
         rows = [Row(index, seed, sampling, self._tokenizer) for index, seed in enumerate(seeds)]
         try:
             with self._busy(cancel) as net:
-                yield from in_batches(net, ids, rows, self._ends, on_text)
+                yield from in_batches(net, ids, rows, self._ends | self._reader.special(sampling.stop), on_text)
         except Cancelled:
             yield from [row.sample("cancelled") for row in rows]
 

@@ -13,7 +13,8 @@ def available(device: str = "cpu") -> int:
     if device.startswith("cuda"):
         import torch
 
-        return int(torch.cuda.mem_get_info(device)[0])
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch gives it out again
+        return int(torch.cuda.mem_get_info(device)[0] + cached)
     import psutil
 
     limits = [int(psutil.virtual_memory().available)]

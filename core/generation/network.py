@@ -154,17 +154,26 @@ def network(net: Any, limit: int) -> SharedNetwork | PlainNetwork:
     """The faster way that gives the right logits for this model; `limit` is for remembered contexts, in bytes."""
     usual = net.config._attn_implementation
     found: SharedNetwork | PlainNetwork = PlainNetwork(net, limit)
+    expected = trial(found)
     try:
-        expected = trial(found)
         if set(getattr(net.config.get_text_config(), "layer_types", None) or ()) - KINDS:
             return _ready(found, usual)
         net.set_attn_implementation(register())
         shared = SharedNetwork(net, limit)
         if net.config._attn_implementation == NAME and difference(trial(shared), expected) < _TOLERANCE:
             found = shared
+            if _reads_at_once(net.config.get_text_config()):
+                shared.contexts.block = 2**30
     except Exception:  # whatever an architecture lacks, the library's own way is there
         log.info("%s cannot share a context", type(net).__name__, exc_info=True)
     return _ready(found, usual)
+
+
+def _reads_at_once(config: Any) -> bool:
+    """Whether positions depend on how much is read at once, so that reading in blocks would give other numbers."""
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
+    return any(kind.get("rope_type", kind.get("type")) in ("longrope", "dynamic") for kind in kinds)
 
 
 def _ready(found: SharedNetwork | PlainNetwork, usual: str) -> SharedNetwork | PlainNetwork:

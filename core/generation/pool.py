@@ -31,6 +31,11 @@ def is_built(model: str) -> bool:
     return model in _BUILT
 
 
+def built(model: str) -> Generator | None:
+    """The generator of a model that is in memory already; None for any other, and nothing is loaded."""
+    return _BUILT.get(model)
+
+
 def use_generator(model: str, made: Generator) -> None:
     """Register a generator under a model id, for instance the fake one."""
     with _STATE:

@@ -35,6 +35,11 @@ class TokenReader:
         """The token ids of a text by itself."""
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
+    def special(self, texts: Sequence[str]) -> set[int]:
+        """The ids of those texts that are special tokens: decoding leaves these out, so no text ever holds them."""
+        known = {str(token): int(k) for k, token in self.tokenizer.added_tokens_decoder.items() if token.special}
+        return {known[text] for text in texts if text in known}
+
     def count_tokens(self, context: str) -> int:
         """Number of tokens that the model reads for this context, special tokens included."""
         return len(self.encode(context))

@@ -136,7 +136,7 @@ class ServerGenerator:
         said = f" ({there.revision})" if there.revision else said
         extra = f", with {json.dumps(dict(there.extra), default=str)}" if there.extra else ""
         seeds = "" if there.seeds else ", seeds not sent"
-        return f"{there.model}{said} at {there.host}{extra}{seeds}"
+        return f"{there.model}{said} at {there.place}{extra}{seeds}"
 
     async def _asked(self) -> Any:
         """The answer to GET /models, asked for again where the server is busy.

@@ -75,9 +75,9 @@ def test_shared_sampling_holds_for_all_systems() -> None:
         (f'name = "x"\n{PROMPT}{SYSTEM}sampling = {{ temprature = 1 }}', ["sampling", "did you mean 'temperature'?"]),
         (
             f'name = "x"\n{PROMPT}{SYSTEM}sampling = {{ temperature = 9 }}',
-            ["[[system]] 'base' sampling", "between 0 and 5"],
+            ["[[system]] 'base' sampling", "between 0.01 and 5"],
         ),
-        (f'name = "x"\n{PROMPT}{SYSTEM}sampling = {{ temperature = nan }}', ["between 0 and 5"]),
+        (f'name = "x"\n{PROMPT}{SYSTEM}sampling = {{ temperature = nan }}', ["between 0.01 and 5"]),
         (f'name = "x"\n{PROMPT}{SYSTEM}sampling = {{ stop = [1] }}', ["stop that is not a list of texts"]),
         (f'name = "x"\n{PROMPT}{SYSTEM}sampling = 5', ["sampling that is not a table"]),
         (f'name = "x"\nsampling = 5\n{PROMPT}{SYSTEM}', ["sampling that is not a table"]),

@@ -93,3 +93,29 @@ def test_the_context_is_kept_once_whatever_the_number_of_rows() -> None:
         sizes.append(net._cache.context.nbytes)
     layers, heads, size, width = 2, 2, 8, 4
     assert sizes == [len(CONTEXT) * layers * 2 * heads * size * width] * 2
+
+
+@pytest.mark.parametrize("kind", ["longrope", "dynamic", "default"])
+def test_positions_that_depend_on_what_is_read_at_once_are_read_at_once(kind: str) -> None:
+    """Beyond the original length such models encode positions otherwise, for all that is read together."""
+    import torch
+    from transformers import LlamaConfig, Phi3Config
+
+    from tests.core.generation.architectures import _SIZE
+
+    sizes = {**_SIZE, "max_position_embeddings": 256}
+    if kind == "longrope":
+        factors = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "original_max_position_embeddings": 40}
+        config = Phi3Config(**sizes, original_max_position_embeddings=40,
+                            rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, **factors})  # fmt: skip
+    else:
+        more = {"factor": 4.0, "original_max_position_embeddings": 40} if kind == "dynamic" else {}
+        config = LlamaConfig(**sizes, rope_parameters={"rope_type": kind, "rope_theta": 10000.0, **more})
+    net = network(make(config), 10**9)
+    assert isinstance(net, SharedNetwork)
+    assert (net.contexts.block > 10**6) == (kind != "default")
+    ids = [(k * 31 + 7) % VOCABULARY for k in range(60)]
+    with torch.inference_mode():
+        found = net.read(ids)[0]
+        expected = make(type(config).from_dict(config.to_dict()))(torch.tensor([ids])).logits[0, -1]
+    torch.testing.assert_close(found, expected, atol=2e-3, rtol=2e-3)

@@ -300,3 +300,23 @@ def test_refused_access_is_told_when_it_is_built(monkeypatch: pytest.MonkeyPatch
 
 def test_a_local_model_is_still_built_from_its_folder(tmp_path: Path) -> None:
     assert isinstance(pool.generator(str(tiny(tmp_path / "model"))), LocalGenerator)
+
+
+def test_the_file_is_looked_for_in_the_workspace_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OVERTON_ENDPOINTS", raising=False)
+    monkeypatch.setenv("OVERTON_WORKSPACE", str(tmp_path / "usual"))
+    endpoints.look_in(tmp_path / "named")
+    assert endpoints.file() == tmp_path / "named" / "endpoints.toml"
+    endpoints.look_in(None)
+    assert endpoints.file() == tmp_path / "usual" / "endpoints.toml"
+
+
+def test_deployments_behind_one_host_are_told_apart() -> None:
+    table = {"url": "https://h.example/openai/deployments/one", "model": "m"}
+    one, two = (
+        endpoints.from_table(name, {**table, "url": table["url"].replace("one", name)}) for name in ("one", "two")
+    )
+    assert (one.place, two.place) == tuple(f"h.example/openai/deployments/{name}" for name in ("one", "two"))
+    assert endpoints.from_table("x", {**table, "url": "https://h.example:8/v1"}).place == "h.example:8"

@@ -188,3 +188,17 @@ def test_settings_change_what_is_said_as_they_should(tiny: LocalGenerator) -> No
     greedy = texts(tiny, "abc", [1], Sampling(temperature=0, max_new_tokens=24))
     for settings in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
         assert texts(tiny, "abc", [7], Sampling(temperature=1.5, max_new_tokens=24, **settings)) == greedy
+
+
+def test_a_stop_string_that_is_a_special_token_ends_a_sample(folder: Path) -> None:
+    """Decoding leaves special tokens out, so the text never shows them: here the one for unknown characters."""
+    made = LocalGenerator(folder, model="tiny")
+    free = Sampling(temperature=2.0, max_new_tokens=60)
+    said = [s for s in made.generate("abc", list(range(20)), free) if s.tokens and 2 in s.tokens.ids[:-1]]
+    assert said, "some sample should hold the token"
+    for sample in said:
+        assert sample.tokens is not None
+        (cut,) = made.generate("abc", [sample.seed], Sampling(temperature=2.0, max_new_tokens=60, stop=("<unk>",)))
+        place = sample.tokens.ids.index(2)
+        assert (cut.finish_reason, cut.token_count) == ("stop", place + 1)
+        assert sample.text.startswith(cut.text)

@@ -52,3 +52,8 @@ def test_a_folder_without_a_tokenizer_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(OvertonError, match="tokenizer of x cannot be loaded"):
         read_tokens(Located("x", str(tmp_path), "1"))
+
+
+def test_stop_strings_that_are_special_tokens_are_known_by_their_ids(chat: TokenReader) -> None:
+    assert chat.special(["<eos>", "e", "<bos>", "<nothing>"]) == {0, 1}
+    assert chat.special([]) == set()
