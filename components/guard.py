@@ -11,6 +11,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from components.text import literal
 from core.errors import OvertonError
+from core.heavy import wait_for_half_a_module
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ def guarded(page: Callable[[], None]) -> Callable[[], None]:
         except OvertonError as error:
             st.error(literal(str(error), 600), icon=":material/error:")
         except Exception as error:
+            if wait_for_half_a_module(error):
+                st.rerun()
             log.exception("a page failed")
             st.error(
                 f"This page could not be drawn ({type(error).__name__}). "

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.dataset import Dataset
+from core.heavy import settled
 from core.text import STOP_WORDS, simple_words
 from core.vectors import select
 from core.vectors.encoders import unit
@@ -127,7 +128,7 @@ def _hdbscan(points: Floats) -> Labels:
     if np.abs(coordinates).max() < 1e-6:
         return np.zeros(n, dtype=np.int64)  # texts that differ, all with one vector
     method = HDBSCAN(min_cluster_size=smallest(n), min_samples=5 if n >= MANY else 2, copy=True)
-    return np.asarray(method.fit_predict(coordinates), dtype=np.int64)
+    return np.asarray(settled(lambda: method.fit_predict(coordinates)), dtype=np.int64)
 
 
 def _dense(points: Floats, labels: Labels) -> Labels:

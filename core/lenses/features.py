@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from core import text as cut
 from core.dataset import Dataset
+from core.heavy import settled
 from core.stop_words import STOP_WORDS
 
 Ints = NDArray[np.int64]
@@ -73,7 +74,8 @@ def membership(bags: Ragged, codes: Ints, width: int) -> Any:
     """Sets as rows of a sparse matrix of ones, (len(bags), width); `codes` are the columns, one an entry."""
     from scipy.sparse import csr_array
 
-    return csr_array((np.ones(len(codes)), codes, bags.offsets), shape=(len(bags), max(width, 1)))
+    shape = (len(bags), max(width, 1))
+    return settled(lambda: csr_array((np.ones(len(codes)), codes, bags.offsets), shape=shape))
 
 
 def _numbered(rows: Iterable[Sequence[str]]) -> tuple[Ragged, list[str]]:

@@ -47,3 +47,36 @@ def test_two_models_and_the_encoder_load_at_once(tmp_path: Path) -> None:
             check=False,
         )
         assert ran.stdout.strip() == "failed: []", ran.stdout + ran.stderr[-2000:]
+
+
+HALF = """
+import importlib, sys, threading, time
+from pathlib import Path
+from core.heavy import settled
+
+folder = Path(sys.argv[1])
+(folder / "slowly.py").write_text("import time\\ntime.sleep(0.6)\\nTensor = int\\n")
+sys.path.insert(0, str(folder))
+other = threading.Thread(target=importlib.import_module, args=("slowly",))
+other.start()
+while "slowly" not in sys.modules:
+    time.sleep(0.001)
+tries = []
+
+def look():
+    tries.append(1)
+    return sys.modules["slowly"].Tensor
+
+print(settled(look).__name__, len(tries))
+try:
+    settled(lambda: sys.nothing_like_this)
+except AttributeError as error:
+    print("raised", "nothing_like_this" in str(error))
+"""
+
+
+def test_work_that_meets_half_a_module_is_begun_again(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", HALF, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
+    )
+    assert run.stdout.split("\n")[:2] == ["int 2", "raised True"]
