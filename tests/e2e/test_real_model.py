@@ -42,6 +42,7 @@ def server(fetched: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("real")
     env = {k: os.environ[k] for k in ("OVERTON_MODELS",) if k in os.environ}
     env |= {"OVERTON_WORKSPACE": str(folder / "workspace"), "OVERTON_FAKE_GENERATOR": ""}
+    env |= {"HF_HUB_DISABLE_PROGRESS_BARS": "0"}  # they tell how often a model is loaded
     with serve(folder / "server.log", env=env, options=("--server.fileWatcherType", "none")) as started:
         started.wait()
         yield started, Workspace(folder / "workspace")

@@ -47,6 +47,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     built: dict[str, Any] = {"fake": FakeGenerator(), "fake chat": FakeGenerator(model="fake chat", chat=True)}
     monkeypatch.setattr(pool, "_BUILT", built)
     monkeypatch.setattr(reading, "_READERS", {})
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the command sets it, and later tests count such bars
     return built
 
 
