@@ -12,6 +12,7 @@ import streamlit as st
 from components.data_open import paths_allowed
 from core import bulk, models
 from core.errors import OvertonError, reason_of
+from core.generation import endpoints
 from core.workspace import SHIPPED
 
 TEXT, SOURCE = "generate_text", "generate_source"
@@ -131,8 +132,6 @@ def load(*, again: bool = False) -> bulk.Spec:
 def _read() -> bulk.Spec | bulk.SpecError:
     if not text().strip():
         return bulk.SpecError(["There is no specification yet: choose an example, open a file, or write one."])
-    from core.generation import endpoints
-
     endpoints.use_secrets(st.secrets)
     try:
         spec = bulk.load_spec(text(), folder=folder())
@@ -144,8 +143,6 @@ def _read() -> bulk.Spec | bulk.SpecError:
 
 def refused(spec: bulk.Spec) -> list[str]:
     """What a specification that a visitor wrote may not name here, one sentence each."""
-    from core.generation import endpoints
-
     wrong = []
     for system in spec.systems:
         if system.server is not None:
@@ -163,7 +160,7 @@ def refused(spec: bulk.Spec) -> list[str]:
 
 def _named(model: str) -> bool:
     """Whether a model id is a name, and no path: `owner/name` may also be a folder beside the program."""
-    known = model in models.catalogue() or model.startswith("server:") or model in ("fake", "fake chat")
+    known = model in models.catalogue() or endpoints.is_server(model) or model in ("fake", "fake chat")
     return known or (_HUB.fullmatch(model) is not None and not model.startswith(".") and not Path(model).exists())
 
 

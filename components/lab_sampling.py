@@ -16,7 +16,6 @@ _FILTERS: dict[str, tuple[str, float]] = {
     "min_p": ("min-p", 0.0),
     "repetition_penalty": ("repetition penalty", 1.0),
 }
-_PENALTY = "lab_repetition_penalty"
 _TOP_P = "Draw from the likeliest tokens that together have this probability; 1 = off."
 _TOP_K = "Draw from so many of the likeliest tokens; 0 = off."
 _MIN_P = "Drop tokens less likely than this share of the likeliest one; 0 = off."

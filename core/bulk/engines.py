@@ -16,6 +16,7 @@ from core.bulk.together import together
 from core.errors import OvertonError, TooLong
 from core.generation import pool
 from core.generation.base import Sample
+from core.generation.endpoints import is_server
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,6 @@ class Done:
     sample: Sample
 
 
-SERVER = "server:"
 AT_ONCE = 8  # batches of one server at a time
 
 # Called with (batch, place in the batch, text so far, tokens so far) while a sample grows; engines may leave it out.
@@ -66,7 +66,7 @@ class LocalEngine:
         """See `Engine.run`."""
         queues: dict[str, deque[Batch]] = {}
         for batch in batches:
-            queues.setdefault(batch.model if batch.model.startswith(SERVER) else "", deque()).append(batch)
+            queues.setdefault(batch.model if is_server(batch.model) else "", deque()).append(batch)
 
         def stream(waiting: deque[Batch], lane: str) -> Callable[[Event], Iterator[Done]]:
             return lambda cancel: self._stream(waiting, lane, cancel, job, owner, on_growth)
@@ -113,7 +113,7 @@ class LocalEngine:
                 yield Done(batch, sample)
         except OvertonError as error:
             # A server that works otherwise refuses this context, or is gone: the driver counts failures in a row.
-            works = batch.model.startswith(SERVER) and batch.model in self._worked
+            works = is_server(batch.model) and batch.model in self._worked
             if not works and not isinstance(error, TooLong):
                 raise
             for place in sorted(lacking):

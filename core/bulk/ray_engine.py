@@ -8,7 +8,7 @@ from itertools import groupby
 from threading import Event
 
 from core import jobs
-from core.bulk.engines import SERVER, Done, LocalEngine, OnGrowth
+from core.bulk.engines import Done, LocalEngine, OnGrowth
 from core.bulk.planning import Batch
 from core.bulk.ray_worker import GenerateWorker
 from core.bulk.reading import reader_of
@@ -16,6 +16,7 @@ from core.bulk.together import together
 from core.distributed.cluster import Cluster, connected
 from core.distributed.options import RayOptions, require_ray
 from core.distributed.streaming import WorkersDied, results
+from core.generation.endpoints import is_server
 
 _TRIES = 3  # in a row in which nothing came
 
@@ -36,8 +37,8 @@ class RayEngine:
         self, batches: Sequence[Batch], job: jobs.Job, *, owner: str = "", on_growth: OnGrowth | None = None
     ) -> Iterator[Done]:
         """See `core.bulk.engines.Engine.run`; samples are told when they are finished, not while they grow."""
-        here = [batch for batch in batches if batch.model.startswith(SERVER)]
-        there = [batch for batch in batches if not batch.model.startswith(SERVER)]
+        here = [batch for batch in batches if is_server(batch.model)]
+        there = [batch for batch in batches if not is_server(batch.model)]
         streams: list[Callable[[Event], Iterator[Done]]] = []
         if there:
             streams.append(lambda cancel: self._on_cluster(there, job, cancel))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import OvertonError, reason_of
-from core.generation import pool
+from core.generation import endpoints, pool
 from core.generation.base import Reads
 from core.generation.fake import FakeGenerator
 
@@ -44,7 +44,7 @@ def reader_of(model: str, server: Mapping[str, Any] | None = None) -> Reads:
     Raises `OvertonError` where the model is not fetched, unknown or damaged, or a server cannot be reached.
     """
     make_ready(model, server)
-    if pool.is_built(model) or model.startswith("server:"):
+    if pool.is_built(model) or endpoints.is_server(model):
         return pool.generator(model)
     if model not in _READERS:
         from core.generation.reader import read_tokens
@@ -69,7 +69,7 @@ def reader_or_guess(model: str, server: Mapping[str, Any] | None = None) -> Read
         try:
             return reader_of(model, server)
         except OvertonError:
-            if model.startswith("server:"):
+            if endpoints.is_server(model):
                 _ABSENT[model] = time.monotonic()
     return Guess(model)
 
@@ -86,6 +86,4 @@ def make_ready(model: str, server: Mapping[str, Any] | None = None) -> None:
         delay = float(os.environ.get("OVERTON_FAKE_DELAY") or 0)
         pool.use_generator(model, FakeGenerator(model=model, chat=model == "fake chat", delay=delay))
     elif server is not None:
-        from core.generation import endpoints
-
-        pool.use_generator(model, endpoints.build(endpoints.from_table(model.removeprefix("server:"), server)))
+        pool.use_generator(model, endpoints.build(endpoints.from_table(model.removeprefix(endpoints.PREFIX), server)))
