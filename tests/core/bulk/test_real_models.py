@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from core import bulk, demo, models
-from core.errors import OvertonError
+from core import bulk, demo
 from core.generation import pool
 from core.workspace import Workspace
 from tests.core.bulk.conftest import SPEC
-from tests.e2e.conftest import on_ci
+from tests.core.generation.real import folder_of
 
 pytestmark = pytest.mark.slow
 
@@ -19,13 +18,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def text(monkeypatch: pytest.MonkeyPatch) -> str:
     """Two prompts x (base, aligned) x two samples of twelve tokens."""
-    try:
-        for model in (demo.BASE_MODEL, demo.ALIGNED_MODEL):
-            models.fetch(model)
-    except OvertonError as error:
-        if on_ci():
-            raise
-        pytest.skip(f"the models cannot be fetched: {error}")
+    for model in (demo.BASE_MODEL, demo.ALIGNED_MODEL):
+        folder_of(model)
     monkeypatch.setattr(pool, "_BUILT", {})
     first, _, rest = SPEC.partition('[[system]]\nname = "examples"')
     aligned = rest[rest.index("[[system]]") :]

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import models, vectors
+from core import vectors
 from core.distributed import RayOptions
 from core.errors import OvertonError
 from core.vectors import HashEncoder, VectorStore, of_dataset, ray_encoder
 from core.vectors.ray_encoder import EncodeWorker, RayEncoder
 from core.workspace import Workspace
+from tests.core.generation.real import folder_of
 from tests.core.test_vectors import dataset_of
-from tests.e2e.conftest import on_ci
 
 TEXTS = [f"{word} number {k}" for k in range(20) for word in ("kettle", "river", "train")]
 
@@ -82,12 +82,7 @@ def test_another_encoder_on_a_worker_is_refused() -> None:
 def test_the_real_encoder_gives_the_same_numbers(
     two_workers: RayOptions, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, one_thread: Callable[[], Any]
 ) -> None:
-    try:
-        models.fetch(vectors.DEFAULT_ID)
-    except OvertonError as error:
-        if on_ci():
-            raise
-        pytest.skip(f"the encoder cannot be fetched: {error}")
+    folder_of(vectors.DEFAULT_ID)
     dataset = dataset_of([*TEXTS[:20], "A long text. " * 300])
     made = vectors.vectors_for(dataset, workspace, RayEncoder(options=two_workers))
     other = Workspace(workspace.root / "other", shipped=workspace.root / "none")

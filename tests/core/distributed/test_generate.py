@@ -14,15 +14,14 @@ from typing import Any
 import psutil
 import pytest
 
-from core import bulk, demo, models
+from core import bulk, demo
 from core.bulk.journal import journal_of, sample_rows
 from core.bulk.ray_engine import RayEngine
 from core.distributed import RayOptions
-from core.errors import OvertonError
 from core.generation import pool
 from core.workspace import Workspace
 from tests.core.bulk.conftest import SPEC
-from tests.e2e.conftest import on_ci
+from tests.core.generation.real import folder_of
 
 ROOT = Path(__file__).resolve().parents[3]
 FIELDS = ["response_id", "text", "finish_reason", "token_count", "seed", "error"]
@@ -155,12 +154,7 @@ def test_files_that_differ_on_a_worker_are_one_sentence(
 def test_real_models_give_the_same_texts_and_log_probabilities(
     two_workers: RayOptions, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try:
-        models.fetch(demo.BASE_MODEL)
-    except OvertonError as error:
-        if on_ci():
-            raise
-        pytest.skip(f"the model cannot be fetched: {error}")
+    folder_of(demo.BASE_MODEL)
     monkeypatch.setattr(pool, "_BUILT", {})
     text = SPEC[: SPEC.index('[[system]]\nname = "examples"')].replace('"fake"', f'"{demo.BASE_MODEL}"')
     text = text.replace("[[prompt]]", "[sampling]\nmax_new_tokens = 24\n[[prompt]]", 1)

@@ -1,4 +1,4 @@
-"""The two real models for slow tests, fetched where that is possible."""
+"""The real models for slow tests, fetched where that is possible."""
 
 from __future__ import annotations
 
