@@ -7,8 +7,9 @@ A field that the generator did not tell is an empty list. Most datasets have no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,16 +18,23 @@ from core.errors import OvertonError
 from core.generation.base import TokenTrace
 
 FILE = "tokens.parquet"
-COLUMNS = ("response_id", "token_ids", "logprobs", "entropies")
+# Field of a trace, its column, and how its values are kept.
+_FIELDS = (
+    ("ids", "token_ids", np.int32),
+    ("logprobs", "logprobs", np.float32),
+    ("entropies", "entropies", np.float32),
+)
+COLUMNS = ("response_id", *(column for _, column, _ in _FIELDS))
+
+
+def compact(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of one trace from its fields, as arrays; a field that is not there is an empty one."""
+    return {column: np.asarray(raw.get(name, ()), dtype=kind) for name, column, kind in _FIELDS}
 
 
 def frame_of(traces: Iterable[tuple[str, TokenTrace | None]]) -> pd.DataFrame:
     """The table of (response id, trace) pairs; those without a trace are left out."""
-    rows = [
-        (name, np.asarray(trace.ids, "int32"), *(np.asarray(v, "float32") for v in (trace.logprobs, trace.entropies)))
-        for name, trace in traces
-        if trace is not None
-    ]
+    rows = [{"response_id": name, **compact(vars(trace))} for name, trace in traces if trace is not None]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

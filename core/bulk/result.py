@@ -7,17 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from core.bulk.planning import Address, Cell, Plan, address_of
 from core.dataset import Dataset
-from core.traces import COLUMNS
+from core.traces import COLUMNS, compact
 from core.workspace import Workspace
 
 _FIELDS = ("prompt_id", "system", "sample", "text", "finish_reason", "token_count", "seed", "error")
-# Field of a trace in the journal, its column, and how its values are kept.
-_TRACE = tuple(zip(("ids", "logprobs", "entropies"), COLUMNS[1:], (np.int32, np.float32, np.float32), strict=True))
 
 
 def assemble(plan: Plan, rows: Iterable[Mapping[str, Any]], *, engine: str) -> tuple[Dataset, pd.DataFrame]:
@@ -59,7 +56,7 @@ def _best(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> dict[Address, Mappin
 def _compact(trace: Any) -> dict[str, Any] | None:
     if not isinstance(trace, Mapping):
         return None
-    return {column: np.asarray(trace.get(name, ()), dtype=kind) for name, column, kind in _TRACE}
+    return compact(trace)
 
 
 def _unsent(cell: Cell, sample: int) -> dict[str, Any]:
